@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# merlon_library(NAME LAYER n [SOURCES ...] [USES merlon::x ...] [PRIVATE_USES ...])
+# One room: target merlon_<name>, alias merlon::<name>, public headers in include/merlon/<name>/.
+# The configure step stops when a room uses its own layer or a higher one.
+include(GNUInstallDirs)
+
+function(merlon_library name)
+  cmake_parse_arguments(A "" "LAYER" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  if(NOT DEFINED A_LAYER)
+    message(FATAL_ERROR "merlon_library(${name}): LAYER is missing")
+  endif()
+  foreach(dep IN LISTS A_USES A_PRIVATE_USES)
+    if(dep MATCHES "^merlon::" AND TARGET ${dep})
+      get_target_property(dep_layer ${dep} MERLON_LAYER)
+      if(NOT dep_layer MATCHES "NOTFOUND" AND NOT dep_layer LESS ${A_LAYER})
+        message(FATAL_ERROR "${name} (layer ${A_LAYER}) must not use ${dep} (layer ${dep_layer})")
+      endif()
+    elseif(dep MATCHES "^merlon::")
+      message(FATAL_ERROR "${name}: ${dep} is not configured; rooms must be listed in layer order")
+    endif()
+  endforeach()
+
+  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/merlon/${name}/*.h")
+  if(A_SOURCES)
+    add_library(merlon_${name} STATIC ${A_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(merlon_${name} PRIVATE merlon_warnings ${A_PRIVATE_USES})
+  else()
+    add_library(merlon_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(merlon::${name} ALIAS merlon_${name})
+  target_sources(merlon_${name} ${scope} FILE_SET HEADERS
+    BASE_DIRS "${CMAKE_CURRENT_SOURCE_DIR}/include" FILES ${headers})
+  target_link_libraries(merlon_${name} ${scope} ${A_USES})
+  set_target_properties(merlon_${name} PROPERTIES MERLON_LAYER ${A_LAYER}
+    VERIFY_INTERFACE_HEADER_SETS ON)
+endfunction()
+
+# merlon_test(NAME SOURCES ... USES ...): one GoogleTest program per room.
+function(merlon_test name)
+  if(NOT MERLON_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "SOURCES;USES" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE merlon_warnings ${A_USES} GTest::gtest GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS unit)
+endfunction()
+
+# merlon_bench(NAME SOURCES ... USES ...): one Google Benchmark program.
+function(merlon_bench name)
+  if(NOT MERLON_BUILD_BENCH)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "SOURCES;USES" ${ARGN})
+  find_package(benchmark REQUIRED)
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE merlon_warnings ${A_USES} benchmark::benchmark)
+endfunction()

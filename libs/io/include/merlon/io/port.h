@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A place packets come in and go out. One virtual call per burst, none per packet. A queue belongs to one
+// worker; different queues of a port may be used by different threads at once.
+//
+// Buffers: a handle names a buffer of the port's BufferKind. Native handles (pcap, ring) are io::Buffer*;
+// DPDK handles are rte_mbuf*. All ports of one engine share one kind, so a handle received on one port can be
+// transmitted on another.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "merlon/base/address.h"
+#include "merlon/base/result.h"
+#include "merlon/packet/burst.h"
+
+namespace merlon::io {
+
+enum class BufferKind : std::uint8_t { kNative, kDpdk };
+
+struct PortCounters {
+  std::uint64_t rx_packets = 0, rx_bytes = 0, rx_errors = 0, rx_dropped = 0;  // rx_dropped: missed, no buffer
+  std::uint64_t tx_packets = 0, tx_bytes = 0, tx_errors = 0, tx_dropped = 0;
+};
+
+struct PortInfo {
+  std::string name;            // from the configuration
+  std::string device;          // device string, PCI address or file
+  std::string driver;          // "pcap", "ring", "net_af_packet", "net_ixgbe", ...
+  base::MacAddress mac{};
+  bool is_link_up = false;
+  bool is_full_duplex = true;
+  std::uint32_t speed_mbps = 0;  // 0: unknown or meaningless
+  std::uint16_t mtu = 0;
+  unsigned rx_queues = 1, tx_queues = 1;
+  bool has_rss = false;        // symmetric RSS accepted by the driver
+  int numa_node = -1;
+};
+
+class Port {
+ public:
+  virtual ~Port() = default;
+
+  // Fills the frame columns of `burst` from burst.count on, at most up to `limit` packets in all, and adds to
+  // burst.count. Ports that know capture time and packet number fill time[] and number[] too.
+  virtual void receive(unsigned queue, packet::Burst& burst, unsigned limit) noexcept = 0;
+
+  // Sends `count` handles in order and takes them over; those the port can't take are released and
+  // counted in tx_dropped. Returns how many were sent.
+  virtual unsigned transmit(unsigned queue, void* const* handles, unsigned count) noexcept = 0;
+
+  // Gives buffers back unsent.
+  virtual void release(unsigned queue, void* const* handles, unsigned count) noexcept = 0;
+
+  // A fresh buffer with room for `size` bytes for packets that we make (RST, ICMP); nullptr when none is
+  // free. `data` is where to write; set_length() before transmit.
+  virtual void* allocate(unsigned queue, std::uint32_t size, base::Byte*& data) noexcept = 0;
+  virtual void set_length(void* handle, std::uint32_t length) noexcept = 0;
+
+  [[nodiscard]] virtual BufferKind buffer_kind() const noexcept = 0;
+  [[nodiscard]] virtual PortInfo info() const = 0;          // control threads
+  [[nodiscard]] virtual PortCounters counters() const = 0;  // control threads
+  // True when a finite source (a capture) has been read to its end.
+  [[nodiscard]] virtual bool is_exhausted() const noexcept { return false; }
+};
+
+}  // namespace merlon::io
