@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The key of a session: canonical, so that both directions of a conversation meet in one entry. 44 bytes
-// compared as two overlapping 32-byte loads. Endpoint `a` is the smaller address (bytes compared as one big-endian
-// number; on equal addresses the smaller port); direction 0 means "from a to b".
+// The key of a session: canonical, so that both directions of a conversation meet in one entry. 44
+// bytes compared as two overlapping 32-byte loads. Endpoint `a` is the smaller address (bytes
+// compared as one big-endian number; on equal addresses the smaller port); direction 0 means "from
+// a to b".
 #include <cstdint>
 #include <cstring>
 
@@ -13,13 +14,13 @@ namespace merlon::packet {
 
 struct FlowKey {
   base::IpAddress a, b;  // v4-mapped for IPv4
-  // TCP, UDP, SCTP: ports in host order. ICMP queries: port_a = identifier, port_b = type of the request
-  // (8, 13, 128, ...), not swapped by direction. GRE with a key or PPTP call: port_a/port_b carry 32 bits of
-  // it. Everything else: 0.
+  // TCP, UDP, SCTP: ports in host order. ICMP queries: port_a = identifier, port_b = type of the
+  // request (8, 13, 128, ...), not swapped by direction. GRE with a key or PPTP call: port_a/port_b
+  // carry 32 bits of it. Other ICMP: port_a = type, port_b = code, not swapped. Everything else: 0.
   std::uint16_t port_a = 0, port_b = 0;
   std::uint16_t vlan_outer = 0, vlan_inner = 0;  // 12-bit ids, 0 where there is none
-  std::uint16_t domain = 0;                      // separates port pairs; from the input port's configuration
-  std::uint8_t protocol = 0;                     // IP protocol number of the judged header
+  std::uint16_t domain = 0;   // separates port pairs; from the input port's configuration
+  std::uint8_t protocol = 0;  // IP protocol number of the judged header
   std::uint8_t reserved = 0;
 
   friend bool operator==(const FlowKey& x, const FlowKey& y) noexcept {
@@ -28,22 +29,30 @@ struct FlowKey {
 };
 static_assert(sizeof(FlowKey) == 44);
 
+// The two ends of hash_flow_key(), for code that has the key's words in registers. `addresses` is
+// a's IPv4 address as it lies in the key, with b's above it; `ports` are bytes 32-39 of the key,
+// `tail` the last four.
+inline std::uint64_t hash_tail(std::uint64_t h, std::uint32_t tail, base::HashSeed seed) noexcept {
+  return base::fold_multiply(h ^ tail, seed.a ^ 0xa0761d6478bd642fULL);
+}
+inline std::uint64_t hash_v4_words(std::uint64_t addresses, std::uint64_t ports, std::uint32_t tail,
+                                   base::HashSeed seed) noexcept {
+  return hash_tail(base::fold_multiply(addresses ^ seed.a, ports ^ seed.b), tail, seed);
+}
+
 // 64 well-mixed bits. Bits 0-31 choose a bucket, 32-47 a worker, 48-63 are the table's tag.
 inline std::uint64_t hash_flow_key(const FlowKey& k, base::HashSeed seed) noexcept {
   std::uint64_t w[5];
   std::uint32_t tail;
   std::memcpy(w, &k, 40);
   std::memcpy(&tail, reinterpret_cast<const unsigned char*>(&k) + 40, 4);
-  std::uint64_t h;
   if (k.a.is_v4() && k.b.is_v4()) {
-    const std::uint64_t addresses = (w[1] >> 32) | (w[3] & 0xffffffff00000000ULL);
-    h = base::fold_multiply(addresses ^ seed.a, w[4] ^ seed.b);
-  } else {
-    h = base::fold_multiply(w[0] ^ seed.a, w[1] ^ seed.b);
-    h = base::fold_multiply(h ^ w[2] ^ seed.b, w[3] ^ seed.a);
-    h = base::fold_multiply(h ^ w[4], seed.a ^ seed.b);
+    return hash_v4_words((w[1] >> 32) | (w[3] & 0xffffffff00000000ULL), w[4], tail, seed);
   }
-  return base::fold_multiply(h ^ tail, seed.a ^ 0xa0761d6478bd642fULL);
+  std::uint64_t h = base::fold_multiply(w[0] ^ seed.a, w[1] ^ seed.b);
+  h = base::fold_multiply(h ^ w[2] ^ seed.b, w[3] ^ seed.a);
+  h = base::fold_multiply(h ^ w[4], seed.a ^ seed.b);
+  return hash_tail(h, tail, seed);
 }
 
 // The worker that owns a key when there are `workers` of them and software spreads.

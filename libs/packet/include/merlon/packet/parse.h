@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The one-pass bounded parser. Fills key, hash, headers, and for packets that can't be judged verdict
-// kDrop with its reason; every other packet is left kUndecided. No allocation, no throw; every read is inside
-// `captured`. Plain Ethernet or one VLAN tag with option-less, unfragmented IPv4 TCP/UDP takes an inlined
-// path; all else goes to one general routine.
+// The one-pass bounded parser. Fills key, hash, headers, and for packets that can't be judged
+// verdict kDrop with its reason; every other packet is left kUndecided. No allocation, no throw;
+// every read is inside `captured`. Plain Ethernet or one VLAN tag with option-less, unfragmented
+// IPv4 TCP/UDP takes an inlined path; all else goes to one general routine.
 #include <cstdint>
 
 #include "merlon/packet/burst.h"
@@ -12,12 +12,20 @@ namespace merlon::packet {
 
 // immutable while workers run; part of the snapshot.
 struct ParseOptions {
-  enum class LinkLayer : std::uint8_t { kEthernet, kRawIp, kLinuxCooked1, kLinuxCooked2, kNull, kPpp };
+  enum class LinkLayer : std::uint8_t {
+    kEthernet,
+    kRawIp,
+    kLinuxCooked1,
+    kLinuxCooked2,
+    kNull,
+    kPpp
+  };
 
   LinkLayer link_layer = LinkLayer::kEthernet;
-  bool drop_ipv4_options = false;      // RFC 7126 advises dropping; default passes and flags
-  bool verify_checksums = false;       // IPv4 header, TCP, UDP, ICMP, ICMPv6
-  bool judge_inner = false;            // key and policy by the innermost packet of GRE, IP-in-IP, VXLAN, GTP-U
+  bool drop_ipv4_options = false;  // RFC 7126 advises dropping; default passes and flags
+  bool verify_checksums = false;   // IPv4 header, TCP, UDP, ICMP, ICMPv6
+  bool judge_inner =
+      false;  // key and policy by the innermost packet of GRE, IP-in-IP, VXLAN, GTP-U
   std::uint8_t max_vlan_tags = 2;
   std::uint8_t max_mpls_labels = 8;
   std::uint8_t max_extension_headers = 8;
@@ -27,7 +35,10 @@ struct ParseOptions {
   base::HashSeed seed{};
 };
 
-// `domain` per input port number goes into the keys: domains[burst.in_port[i]].
-void parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains) noexcept;
+// `domain` per input port number goes into the keys: domains[burst.in_port[i]]. Sets verdict and
+// reason of every packet it looks at. Packets before index `first` are left alone: released
+// fragments that FragmentTable::take_ready() put in front have been parsed already.
+void parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains,
+           unsigned first = 0) noexcept;
 
 }  // namespace merlon::packet
