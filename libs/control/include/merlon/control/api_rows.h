@@ -108,7 +108,7 @@ struct Status {
   std::uint64_t uptime_ms = 0;
   std::uint64_t process = 0;
   base::Nanos started = 0;
-  std::uint32_t config_revision = 0;
+  std::uint64_t config_revision = 0;
   base::Nanos confirm_deadline = 0;  // 0: no commit waits for its confirmation
   std::uint64_t sessions = 0, session_limit = 0;
   std::vector<std::string> warnings;  // what an operator should know, one sentence each
