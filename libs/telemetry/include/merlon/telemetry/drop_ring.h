@@ -68,7 +68,7 @@ class DropRing {
   struct Slot;
   const std::uint32_t count_;
   std::unique_ptr<Slot[]> slots_;
-  std::array<std::uint64_t, base::kDropReasonCount> next_{};  // worker's: drops so far per reason
+  std::array<std::uint32_t, base::kDropReasonCount> next_{};  // worker's: slot of the next write
 };
 
 // What several workers hold, for one reason or all: by time, then packet number, worker and

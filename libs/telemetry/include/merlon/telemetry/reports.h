@@ -24,7 +24,6 @@ struct StatsReport {
   std::uint32_t revision = 0;  // configuration in force
   unsigned workers = 0;
   std::uint64_t sessions_active = 0, sessions_limit = 0;
-  std::uint64_t alerts = 0;
   CounterTotals totals{};
   std::span<const SinkStatus> sinks{};
 };
