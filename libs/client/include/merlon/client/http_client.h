@@ -19,13 +19,13 @@ namespace merlon::client {
 struct HttpRequest {
   std::string method = "GET";
   std::string target = "/";  // path and query, already percent-encoded
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers{};
+  std::string body{};
 };
 
 struct HttpHead {
   int status = 0;
-  std::map<std::string, std::string, std::less<>> headers;  // names in lower case
+  std::map<std::string, std::string, std::less<>> headers{};  // names in lower case
 };
 
 // Takes a piece of the body; false stops reading, which is not an error.
@@ -66,14 +66,14 @@ class HttpReplyParser {
 
   BodySink sink_;
   HttpHead head_;
-  std::string pending_;  // an incomplete head or line
+  std::string pending_{};  // an incomplete head or line
   std::uint64_t left_ = 0;
   State state_ = State::kHead;
   bool is_stopped_ = false;
 };
 
 struct HttpOptions {
-  std::string socket_path;
+  std::string socket_path{};
   std::chrono::milliseconds timeout{10'000};  // for connecting and for each wait for bytes
 };
 

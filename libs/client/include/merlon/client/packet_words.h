@@ -20,7 +20,7 @@
 namespace merlon::client {
 
 struct PacketWords {
-  std::string in;  // zone or port
+  std::string in{};  // zone or port
   base::IpAddress source{}, destination{};
   std::uint16_t source_port = 0, destination_port = 0;
   std::uint8_t protocol = 0;
@@ -31,7 +31,7 @@ struct PacketWords {
 };
 
 struct SessionWords {
-  std::optional<std::uint64_t> id;  // or the tuple
+  std::optional<std::uint64_t> id{};  // or the tuple
   base::IpAddress source{}, destination{};
   std::uint16_t source_port = 0, destination_port = 0;
   std::uint8_t protocol = 0;

@@ -20,11 +20,11 @@
 namespace merlon::client {
 
 struct SessionFilter {
-  std::optional<base::AddressRange> source, destination, address;
-  std::optional<std::uint16_t> source_port, destination_port, port, vlan;
-  std::optional<std::uint8_t> protocol;
-  std::optional<std::uint64_t> id, older_ms, idle_ms;
-  std::string state, rule, zone, from_zone, to_zone, in_port;  // empty: any
+  std::optional<base::AddressRange> source{}, destination{}, address{};
+  std::optional<std::uint16_t> source_port{}, destination_port{}, port{}, vlan{};
+  std::optional<std::uint8_t> protocol{};
+  std::optional<std::uint64_t> id{}, older_ms{}, idle_ms{};
+  std::string state{}, rule{}, zone{}, from_zone{}, to_zone{}, in_port{};  // empty: any
 
   [[nodiscard]] bool is_empty() const noexcept;
 };

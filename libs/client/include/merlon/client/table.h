@@ -35,8 +35,8 @@ std::string_view unit_name(Unit unit) noexcept;
 Unit unit_from_name(std::string_view name) noexcept;  // kNone for an unknown word
 
 struct Column {
-  std::string name;   // key in JSON and CSV, for --columns and --sort; lower_snake
-  std::string title;  // head of the text table
+  std::string name{};   // key in JSON and CSV, for --columns and --sort; lower_snake
+  std::string title{};  // head of the text table
   Unit unit = Unit::kNone;
   Align align = Align::kLeft;
   bool is_wide = false;  // text shows it with -o wide only
@@ -46,9 +46,9 @@ using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, do
 using Row = std::vector<Value>;
 
 struct Table {
-  std::string kind;  // "ports", "sessions", ...
-  std::vector<Column> columns;
-  std::vector<Row> rows;
+  std::string kind{};  // "ports", "sessions", ...
+  std::vector<Column> columns{};
+  std::vector<Row> rows{};
 };
 
 // Fills `rows` with the next rows of a long list (replacing what it held) and returns true, or
@@ -84,11 +84,11 @@ using Sink = std::function<bool(std::string_view)>;
 
 struct WriterOptions {
   Format format = Format::kJson;
-  std::vector<std::string> columns;  // names, in the wanted order; empty: all
-  std::vector<std::string> sort;     // names, "-name" for descending; keeps all rows in memory
-  std::uint64_t limit = 0;           // rows; 0: all
-  bool has_headers = true;           // text and CSV
-  bool has_color = false;            // text
+  std::vector<std::string> columns{};  // names, in the wanted order; empty: all
+  std::vector<std::string> sort{};     // names, "-name" for descending; keeps all rows in memory
+  std::uint64_t limit = 0;             // rows; 0: all
+  bool has_headers = true;             // text and CSV
+  bool has_color = false;              // text
 };
 
 // Writes one table in one format: begin, row..., end. One owner, one thread. Text collects the

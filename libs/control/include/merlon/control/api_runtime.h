@@ -2,7 +2,7 @@
 #pragma once
 // What the API's handlers need from the daemon. Implemented by the daemon over engine and life
 // cycle, and by a fake in tests. Two threads call it: the API thread everything, except that the
-// configuration operations marked  run one at a time on a thread of their own,
+// configuration operations run one at a time on a thread of their own,
 // because a commit of a large policy takes seconds. Implementations lock for themselves where both
 // meet. No member may throw; none may wait for packets. Lists without a bound of their own are
 // pulled through cursors.
