@@ -128,10 +128,11 @@ std::string format_cell(const Value& value, Unit unit) {
       return duration_text(number);
     case Unit::kRatio:
       return fmt::format("{:.1f} %", number * 100);
-    case Unit::kTime:
-      return number == 0
-                 ? "-"
-                 : base::format_timestamp(static_cast<base::Nanos>(std::get<std::int64_t>(value)));
+    case Unit::kTime: {
+      std::string time;
+      append_json_value(time, value, unit);
+      return time == "null" ? "-" : time.substr(1, time.size() - 2);
+    }
     case Unit::kNone:
       break;
   }
