@@ -54,11 +54,14 @@ struct alignas(64) WorkerCounters {
   alignas(64) std::array<Counter, base::kDropReasonCount> drop_packets, drop_bytes;
 
   void add_drop(base::DropReason reason, std::uint64_t length) noexcept {
+    add_drops(reason, 1, length);
+  }
+  void add_drops(base::DropReason reason, std::uint64_t packets, std::uint64_t bytes) noexcept {
     const auto i = static_cast<std::size_t>(reason);
-    drop_packets[i].add();
-    drop_bytes[i].add(length);
-    dropped_packets.add();
-    dropped_bytes.add(length);
+    drop_packets[i].add(packets);
+    drop_bytes[i].add(bytes);
+    dropped_packets.add(packets);
+    dropped_bytes.add(bytes);
   }
   void add_session_end(base::SessionEnd end) noexcept {
     sessions_ended[static_cast<std::size_t>(end) & 15].add();
