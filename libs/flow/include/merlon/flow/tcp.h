@@ -79,13 +79,14 @@ inline bool track_tcp_fast(Session& s, const packet::Headers& h, unsigned side) 
   const std::uint32_t low = from.end - to.max_window;
   const std::uint32_t slack = from.max_window > 65535 ? from.max_window : 65535;
   const bool ordinary =
-      (s.state == SessionState::kEstablished) & (s.tcp_aux == 0) &
+      (s.state == SessionState::kEstablished) & (s.tcp_aux == 0) & !s.is(Session::kDropAll) &
       ((h.tcp_flags & kMask) == packet::kTcpAck) & (end - low <= from.max_end + 1 - low) &
       (to.end - h.tcp_acknowledgment <= slack) & !h.is(packet::Headers::kFirstFragment);
   if (!ordinary) [[unlikely]]
     return false;
   const std::uint32_t window = static_cast<std::uint32_t>(h.tcp_window)
                                << (s.window_scale[side] & 15);
+  s.tcp_flags_seen[side] |= h.tcp_flags;
   raise_edge(from.end, end);
   raise_edge(to.max_end, h.tcp_acknowledgment + window);
   if (window > from.max_window) from.max_window = window;
@@ -115,9 +116,5 @@ bool tcp_quote_fits(const Session& s, unsigned side, std::uint32_t sequence) noe
 
 // A later fragment of a segment: its octets follow those that the first one announced.
 void tcp_fragment(Session& s, unsigned side, std::uint32_t payload_length) noexcept;
-
-// Shift of the window scale option (RFC 7323 section 2), at most 14, or kNoScale. Bounded by the
-// span; a malformed option list ends the search.
-std::uint8_t tcp_window_scale(base::ByteSpan options) noexcept;
 
 }  // namespace merlon::flow

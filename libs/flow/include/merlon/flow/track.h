@@ -61,11 +61,12 @@ base::DropReason may_open(const packet::Burst& burst, unsigned i,
 struct Opening {
   std::uint32_t rule = base::kNoRule;
   std::uint32_t generation = 0;
-  std::uint8_t flags =
-      0;  // Session::Flag: kLogStart, kLogEnd, kReject, kKeepOnChange, kKillOnChange
+  std::uint8_t flags = 0;  // Session::Flag: kLogStart, kLogEnd, kReject, k(Keep|Kill)OnChange
   base::DropReason drop_reason = base::DropReason::kNone;  // other than kNone: a denied session
   std::uint32_t max_per_rule = 0;  // 0: no limit, and the rule is not counted
   std::uint16_t zone_source = base::kNoZone, zone_destination = base::kNoZone;
+  base::Nanos start = 0;            // 0: burst.now; a replay gives the packet's own time
+  std::uint64_t packet_number = 0;  // 1-based in a replay, 0 in a live run
 };
 
 // The parts of open() that need no on_end.
@@ -76,8 +77,7 @@ struct OpenPlan {
 };
 OpenPlan plan_open(const packet::Burst& burst, unsigned i, SessionTable& table,
                    const TrackOptions& options, const Opening& opening) noexcept;
-void fill_session(packet::Burst& burst, unsigned i, SessionTable& table,
-                  const TrackOptions& options, const Opening& opening,
+void fill_session(packet::Burst& burst, unsigned i, SessionTable& table, const Opening& opening,
                   std::uint32_t index) noexcept;
 
 // Opens a session for packet i, which may_open() let pass and find() did not find. Sets session,
@@ -106,11 +106,11 @@ std::uint32_t open(packet::Burst& burst, unsigned i, SessionTable& table,
                       : base::DropReason::kSessionTableFull);
     return kNoSession;
   }
-  fill_session(burst, i, table, options, opening, index);
+  fill_session(burst, i, table, opening, index);
   return index;
 }
 
-// Hex-printable identity of a session for events: 53 bits, so that JSON readers keep it.
+// Identity of a session in events: 53 bits, so that JSON readers keep it exactly; never 0.
 std::uint64_t make_flow_id(std::uint64_t hash, base::Nanos start) noexcept;
 
 }  // namespace merlon::flow
