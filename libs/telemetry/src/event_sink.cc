@@ -23,9 +23,8 @@ void EventSink::note_failure(std::string_view what, int error) noexcept {
   lost_before_outage_ = lost_.get();
   // A log line that can't be made must not end the writer's thread.
   try {
-    base::log(base::LogLevel::kError, "events",
-              "sink failed, events are being lost sink={} kind={} at={} error=\"{}\"", name_, kind_,
-              what, std::strerror(error));
+    base::log(base::LogLevel::kError, "events", "sink failed sink={} kind={} at={} error=\"{}\"",
+              name_, kind_, what, std::strerror(error));
   } catch (...) {
   }
 }

@@ -157,8 +157,8 @@ class FileSink final : public EventSink {
     }
     size_ += whole;
     count_written(kept, whole);
-    count_lost(block_lines_ - kept);
     note_failure(options_.path, error);
+    count_lost(block_lines_ - kept);
     clear_block();
   }
   void clear_block() noexcept {
