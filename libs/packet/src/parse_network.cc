@@ -31,14 +31,14 @@ DropReason set_fragment(Work& w, std::uint32_t offset, bool more,
   w.is_fragment = true;
   w.h.fragment_offset = static_cast<std::uint16_t>(offset);
   w.h.more_fragments = more ? 1 : 0;
-  if (data == 0 || (more && data % 8 != 0) || offset + data > kMaxDatagram)
-    return DropReason::kFragmentInvalid;
   if (offset == 0) {
     w.h.flags |= Headers::kFirstFragment;
-    return DropReason::kNone;
+  } else {
+    w.h.kind = Kind::kFragment;
+    w.h.tcp_sequence = identification;
   }
-  w.h.kind = Kind::kFragment;
-  w.h.tcp_sequence = identification;
+  if (data == 0 || (more && data % 8 != 0) || offset + data > kMaxDatagram)
+    return DropReason::kFragmentInvalid;
   // A second fragment that could overwrite the TCP flags of the first (RFC 3128 section 2).
   if (w.protocol == kProtoTcp && offset == 8) return DropReason::kFragmentTiny;
   return DropReason::kNone;
