@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merlon/policy/hits.h"
+
+#include <algorithm>
+
+namespace merlon::policy {
+
+HitCounters::HitCounters(unsigned workers) : rows_(workers) {}
+
+bool HitCounters::reserve(std::uint32_t count, base::Nanos now) {
+  const std::size_t chunks = (std::size_t{count} + kChunk - 1) / kChunk;
+  if (chunks > kMaxChunks) return false;
+  for (Row& row : rows_) {
+    for (std::size_t c = 0; c < chunks; ++c) {
+      if (row.chunks[c].load(std::memory_order_relaxed) != nullptr) continue;
+      storage_.push_back(std::make_unique<Cell[]>(kChunk));
+      row.chunks[c].store(storage_.back().get(), std::memory_order_release);
+    }
+  }
+  const std::size_t had = origins_.size();
+  if (count > had) {
+    origins_.resize(count);
+    for (std::size_t i = had; i < count; ++i) origins_[i].since = now;
+  }
+  return true;
+}
+
+RuleHits HitCounters::read(std::uint32_t slot) const noexcept {
+  RuleHits out;
+  if (slot >= origins_.size()) return out;
+  const Origin& origin = origins_[slot];
+  for (const Row& row : rows_) {
+    const Cell* chunk = row.chunks[slot / kChunk].load(std::memory_order_acquire);
+    if (chunk == nullptr) continue;
+    const Cell& cell = chunk[slot % kChunk];
+    out.sessions += cell.sessions.load(std::memory_order_relaxed);
+    const base::Nanos first = cell.first.load(std::memory_order_relaxed);
+    if (first != 0) out.first = out.first == 0 ? first : std::min(out.first, first);
+    out.last = std::max(out.last, cell.last.load(std::memory_order_relaxed));
+  }
+  out.observed_since = origin.since;
+  out.sessions -= origin.sessions;
+  // Cells belong to their workers, so a reset can't clear them: hits from before it are not shown,
+  // and the first one after it is not known when there were hits before; its last one is.
+  if (origin.is_reset) {
+    if (out.sessions == 0) out.first = out.last = 0;
+    if (out.first != 0 && out.first < origin.since) out.first = origin.since;
+  }
+  return out;
+}
+
+void HitCounters::reset(std::uint32_t slot, base::Nanos now) {
+  if (slot >= origins_.size()) return;
+  Origin& origin = origins_[slot];
+  origin.sessions += read(slot).sessions;
+  origin.since = now;
+  origin.is_reset = true;
+}
+
+}  // namespace merlon::policy
