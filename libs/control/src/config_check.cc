@@ -135,6 +135,9 @@ class Checker {
                                      node.is_sequence() ? "list" : "section"));
     if (!node.is_sequence())
       return wrong_shape(node, "must be a value or a list of values, not a section");
+    if (node.items.empty())
+      return fail(node, node.key_place, fmt::format("\"{}\" is an empty list", name_of(node)),
+                  "leave the key out");
     if (node.items.size() > kMaxListLength)
       return fail(node, node.place,
                   fmt::format("{} values in one list are too many (at most {})", node.items.size(),

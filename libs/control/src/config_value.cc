@@ -113,6 +113,10 @@ Result<std::string> canonical_text_value(const Key& key, std::string_view text) 
   if (key.type == KeyType::kPath && text.size() > 4096) return bad("longer than 4096 bytes");
   if (key.type == KeyType::kText && text.size() > static_cast<std::size_t>(key.max))
     return bad(fmt::format("{} bytes are too long (at most {})", text.size(), key.max));
+  for (const char c : text)
+    if ((static_cast<unsigned char>(c) < 0x20 && !(c == '\n' && key.type == KeyType::kText)) ||
+        c == 0x7f)
+      return bad("a control character in the text", "remove it");
   return std::string(text);
 }
 

@@ -8,6 +8,7 @@
 
 #include "config_value.h"
 #include "schema_index.h"
+#include "schema_keys.h"
 
 namespace merlon::control {
 
@@ -89,6 +90,16 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::span<const Key> schema() noexcept {
+  static const std::vector<Key> all = [] {
+    std::vector<Key> keys;
+    for (const auto part : {network_keys(), policy_keys(), tracking_keys()})
+      keys.insert(keys.end(), part.begin(), part.end());
+    return keys;
+  }();
+  return all;
+}
 
 const SchemaNode& schema_root() {
   static const SchemaNode root = build_index();
