@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "build_work.h"
 #include "describe.h"
 #include "merlon/packet/checksum.h"
