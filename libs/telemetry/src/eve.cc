@@ -111,7 +111,9 @@ void append_rule(std::uint32_t slot, const Names& names, JsonLine& json) {
   if (slot == base::kNoRule) return;
   const std::string_view id = names.rule(slot);
   if (!id.empty()) return json.text("rule", id);
-  json.text("rule", "#" + std::to_string(slot));
+  std::string number(1, '#');
+  number.append(std::to_string(slot));
+  json.text("rule", number);
 }
 
 void append_policy(const EventRecord& r, const Names& names, JsonLine& json) {
@@ -170,13 +172,13 @@ std::string_view session_end_name(base::SessionEnd end) noexcept {
 EveFormatter::EveFormatter(const Names& names, const EveOptions& options)
     : names_(names), options_(options) {
   if (options_.host.empty()) return;
-  host_json_ = ",\"host\":";
+  host_json_ = "\"host\":";
   append_json_string(options_.host, host_json_);
 }
 
 void EveFormatter::append(const EventRecord& r, std::string& out) const {
   JsonLine json(out);
-  out.push_back('{');
+  json.open();
   json.time("timestamp", r.time);
   if (r.flow_id != 0) json.number("flow_id", r.flow_id);
   if (r.packet_number != 0) json.number("pcap_cnt", r.packet_number);
@@ -187,7 +189,7 @@ void EveFormatter::append(const EventRecord& r, std::string& out) const {
   append_endpoints(r, json);
   if (options_.community_id && has_addresses(r))
     json.word("community_id", community_id(r, options_.community_seed));
-  out.append(host_json_);
+  json.members(host_json_);
   switch (r.kind) {
     case EventKind::kFlow:
       append_flow(r, names_, json);
@@ -206,6 +208,7 @@ void EveFormatter::append(const EventRecord& r, std::string& out) const {
       break;
   }
   json.close();
+  json.finish();
 }
 
 }  // namespace merlon::telemetry

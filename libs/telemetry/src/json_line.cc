@@ -62,6 +62,48 @@ char* put_decimal(unsigned value, char* p) noexcept {
   return p;
 }
 
+char* put_v4(const base::IpAddress& a, char* p) noexcept {
+  for (unsigned i = 12; i < 16; ++i) {
+    if (i != 12) *p++ = '.';
+    p = put_decimal(a.bytes[i], p);
+  }
+  return p;
+}
+
+// Four digits at most, no leading zeros.
+char* put_group(unsigned value, char* p) noexcept {
+  for (int shift = 12; shift >= 0; shift -= 4)
+    if (shift == 0 || value >> shift != 0) *p++ = kHex[value >> shift & 15];
+  return p;
+}
+
+// RFC 5952: the first longest run of two or more zero groups becomes "::". At most 39 characters.
+char* put_v6(const base::IpAddress& a, char* p) noexcept {
+  std::array<unsigned, 8> group;
+  for (unsigned i = 0; i < 8; ++i) group[i] = base::load_be<std::uint16_t>(a.bytes.data() + 2 * i);
+  unsigned best = 8, best_length = 1;
+  for (unsigned i = 0; i < 8; ++i) {
+    unsigned end = i;
+    while (end < 8 && group[end] == 0) ++end;
+    if (end - i > best_length) {
+      best = i;
+      best_length = end - i;
+    }
+    if (end > i) i = end;
+  }
+  for (unsigned i = 0; i < 8; ++i) {
+    if (i == best) {
+      *p++ = ':';
+      i += best_length - 1;
+      if (i == 7) *p++ = ':';
+      continue;
+    }
+    if (i != 0) *p++ = ':';
+    p = put_group(group[i], p);
+  }
+  return p;
+}
+
 }  // namespace
 
 void append_json_string(std::string_view text, std::string& out) {
@@ -89,25 +131,36 @@ void append_json_string(std::string_view text, std::string& out) {
 }
 
 void JsonLine::text(std::string_view name, std::string_view value) {
-  key(name);
-  append_json_string(value, out_);
+  for (const char c : value) {
+    const auto u = static_cast<unsigned char>(c);
+    if (u >= 0x20 && u < 0x7f && c != '"' && c != '\\') continue;
+    key(name);
+    finish();
+    append_json_string(value, out_);
+    return;
+  }
+  word(name, value);
 }
 
 void JsonLine::time(std::string_view name, base::Nanos value) {
-  std::array<char, 31> stamp;
-  base::format_timestamp_to(value, stamp.data());
-  word(name, {stamp.data(), stamp.size()});
+  key(name);
+  char* const p = room(33);
+  p[0] = p[32] = '"';
+  base::format_timestamp_to(value, p + 1);
+  used_ += 33;
 }
 
 void JsonLine::address(std::string_view name, const base::IpAddress& value) {
-  if (!value.is_v4()) return word(name, value.to_string());
-  std::array<char, 15> dotted;
-  char* p = dotted.data();
-  for (unsigned i = 12; i < 16; ++i) {
-    if (i != 12) *p++ = '.';
-    p = put_decimal(value.bytes[i], p);
-  }
-  word(name, {dotted.data(), static_cast<std::size_t>(p - dotted.data())});
+  // ::/64 outside of the mapped range is rare and has forms of its own (::1, ::192.0.2.1).
+  if (!value.is_v4() && base::load_be<std::uint64_t>(value.bytes.data()) == 0)
+    return word(name, value.to_string());
+  key(name);
+  char* const start = room(48);
+  char* p = start;
+  *p++ = '"';
+  p = value.is_v4() ? put_v4(value, p) : put_v6(value, p);
+  *p++ = '"';
+  used_ += static_cast<std::size_t>(p - start);
 }
 
 void JsonLine::hex_byte(std::string_view name, std::uint8_t value) {

@@ -22,7 +22,11 @@ std::string_view type_word(MetricType type) {
   return "gauge";
 }
 
-std::string code(std::string_view text) { return "`" + std::string(text) + "`"; }
+std::string code(std::string_view text) {
+  std::string s(1, '`');
+  s.append(text).push_back('`');
+  return s;
+}
 
 std::string sentence(std::string_view text) {
   std::string s(text);

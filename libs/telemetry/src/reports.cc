@@ -89,6 +89,7 @@ std::string format_stats(const StatsReport& r) {
   append_sinks(r.sinks, json);
   json.close();
   json.close();
+  json.finish();
   return out;
 }
 
@@ -107,6 +108,7 @@ std::string format_config_event(const ConfigReport& r) {
   json.number("blocked_ns", r.blocked_nanos);
   json.close();
   json.close();
+  json.finish();
   return out;
 }
 

@@ -253,6 +253,7 @@ class SchemaWriter {
     for (const auto event : words(kTypes)) write_condition(event);
     json_.close_array();
     json_.close();
+    json_.finish();
   }
 
  private:

@@ -166,6 +166,48 @@ TEST(Eve, JsonStrings) {
   EXPECT_EQ(quoted("ok\xe2\x82"), "\"ok\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
+// Our own writer of addresses agrees with the system's.
+TEST(Eve, AddressesAreInTheirCanonicalForm) {
+  const auto written = [](const IpAddress& a) {
+    EventRecord r;
+    r.source = a;
+    r.destination = address("192.0.2.1");
+    return nlohmann::json::parse(format(r))["src_ip"].get<std::string>();
+  };
+  for (const char* text :
+       {"0.0.0.0", "255.255.255.255", "10.20.99.100", "2001:db8::", "1::", "::1", "::192.0.2.1",
+        "2001:db8:0:1:1:1:1:1", "2001:0:0:1::1", "2001:db8::1:0:0:1", "fe80::1", "1:2:3:4:5:6:7:8",
+        "1:0:3:0:5:0:7:0", "64:ff9b::192.0.2.33", "1:2:3:4:5:6::"})
+    EXPECT_EQ(written(address(text)), address(text).to_string());
+  EXPECT_TRUE(rc::check([&] {
+    IpAddress a;
+    for (auto& b : a.bytes) b = *rc::gen::element<base::Byte>(0, 0, 0, 1, 0x10, 0xff);
+    RC_ASSERT(written(a) == a.to_string());
+  }));
+}
+
+// Names of any length, also around the size of the writer's buffer.
+TEST(Eve, LongNames) {
+  struct LongNames final : Names {
+    std::string text;
+    std::string_view port(std::uint16_t) const override { return text; }
+    std::string_view zone(std::uint16_t, std::uint32_t) const override { return {}; }
+    std::string_view rule(std::uint32_t) const override { return text; }
+    std::string_view session_state(std::uint8_t) const override { return {}; }
+    FlowState flow_state(std::uint8_t) const override { return FlowState::kNew; }
+  };
+  LongNames names;
+  for (std::size_t size = 0; size < 3000; size += 7) {
+    names.text.assign(size, 'n');
+    std::string line;
+    EveFormatter(names, {}).append(tcp_flow(), line);
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_FALSE(json.is_discarded()) << size;
+    ASSERT_EQ(json["policy"]["rule"], size != 0 ? names.text : "#7");
+    ASSERT_EQ(json["flow"]["bytes_toclient"], 60000);
+  }
+}
+
 TEST(Eve, ProtocolNames) {
   EXPECT_EQ(protocol_name(6), "TCP");
   EXPECT_EQ(protocol_name(47), "GRE");

@@ -53,7 +53,7 @@ class EveFormatter {
  private:
   const Names& names_;
   EveOptions options_;
-  std::string host_json_;  // `,"host":"..."` or empty
+  std::string host_json_;  // `"host":"..."` or empty
 };
 
 // "TCP", "UDP", "ICMP", "IPv6-ICMP", ...; three digits for numbers without a name.
