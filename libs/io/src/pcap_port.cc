@@ -58,10 +58,11 @@ base::Result<void> PcapPort::read_status() const {
 void PcapPort::warn_link_type() noexcept {
   if (pending_.interface < warned_interfaces_) return;
   warned_interfaces_ = pending_.interface + 1;
-  const std::string& name = reader_->interfaces()[pending_.interface].name;
+  const std::string& given = reader_->interfaces()[pending_.interface].name;
+  const std::string name = given.empty() ? std::to_string(pending_.interface) : given;
   base::log(base::LogLevel::kWarning, "port",
-            "{}: packets of interface {} {} are skipped: {} is not supported", reader_->name(),
-            pending_.interface, name, link_type_name(pending_.link_type));
+            "{}: packets of interface {} are skipped: {} is not supported", reader_->name(), name,
+            link_type_name(pending_.link_type));
 }
 
 // Makes the next judgeable packet pending; false at the end of the source.

@@ -35,6 +35,7 @@ struct PortInfo {
   std::string driver;  // "pcap", "ring", "net_af_packet", "net_ixgbe", ...
   base::MacAddress mac{};
   bool is_link_up = false;
+  bool is_held_down = false;  // by set_link(false): what the peer does is not seen
   bool is_full_duplex = true;
   std::uint32_t speed_mbps = 0;  // 0: unknown or meaningless
   std::uint16_t mtu = 0;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// DPDK ports over kernel interfaces, in a network namespace that lives as long as the test; root
+// only.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "dpdk_fixture.h"
+
+namespace merlon::io {
+namespace {
+
+using test::open_port;
+using test::receive_frames;
+using test::send_frames;
+using test::test_frame;
+
+bool run(const std::string& command) {
+  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+class Namespace : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
+    home_ = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (home_ < 0 || ::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "no network namespaces here";
+    inside_ = true;
+    if (!run("ip link add va type veth peer name vb") || !run("ip link set va up") ||
+        !run("ip link set vb up"))
+      GTEST_SKIP() << "no veth here";
+  }
+  // The kernel activates an interface some time after its carrier came: what is sent before is
+  // lost.
+  static void expect_carries_in_time(DpdkPort& from, DpdkPort& to) {
+    std::vector<std::vector<base::Byte>> frames;
+    for (unsigned turn = 0; turn < 50 && frames.empty(); ++turn) {
+      send_frames(from, 16);
+      frames = receive_frames(to, 16);
+    }
+    ASSERT_FALSE(frames.empty());
+    EXPECT_EQ(frames[0], test_frame(0));
+  }
+
+  // The kernel tells a change of carrier up to a second late.
+  static bool link_changes(DpdkPort& port) {
+    for (unsigned turn = 0; turn < 5'000'000; ++turn) {
+      if (port.poll_link()) return true;
+      ::sched_yield();
+    }
+    return false;
+  }
+
+  // The namespace dies with its last thread, and its interfaces with it.
+  void TearDown() override {
+    if (inside_) {
+      ASSERT_EQ(::setns(home_, CLONE_NEWNET), 0);
+    }
+    if (home_ >= 0) ::close(home_);
+  }
+
+  static void expect_carries(DpdkPort& from, DpdkPort& to) {
+    EXPECT_EQ(send_frames(from, 16), 16u);
+    const auto frames = receive_frames(to, 16);
+    ASSERT_EQ(frames.size(), 16u);
+    EXPECT_EQ(frames[15], test_frame(15));
+  }
+
+ private:
+  int home_ = -1;
+  bool inside_ = false;
+};
+
+TEST_F(Namespace, AfPacketOverVeth) {
+  auto a = open_port(af_packet_device("a", "va"));
+  auto b = open_port(af_packet_device("b", "vb"));
+  ASSERT_TRUE(a != nullptr && b != nullptr);
+  expect_carries(*a, *b);
+  expect_carries(*b, *a);
+  const PortInfo i = a->info();
+  EXPECT_EQ(i.driver, "net_af_packet");
+  EXPECT_TRUE(i.is_link_up);
+  EXPECT_EQ(i.speed_mbps, 10'000u);
+  EXPECT_EQ(i.mtu, 1500);
+  EXPECT_NE(i.mac, base::MacAddress{});
+}
+
+TEST_F(Namespace, LinkOfAnInterfaceIsFollowed) {
+  auto a = open_port(af_packet_device("a", "va"));
+  ASSERT_NE(a, nullptr);
+  EXPECT_FALSE(a->poll_link());
+  ASSERT_TRUE(run("ip link set vb down"));
+  EXPECT_TRUE(link_changes(*a));
+  EXPECT_FALSE(a->info().is_link_up);
+  ASSERT_TRUE(run("ip link set vb up"));
+  EXPECT_TRUE(link_changes(*a));
+  EXPECT_TRUE(a->info().is_link_up);
+  // Held down by us: the peer loses its carrier, and nothing is reported here.
+  ASSERT_TRUE(a->set_link(false).ok());
+  EXPECT_TRUE(run("test \"$(ip -br link show vb | grep -c NO-CARRIER)\" = 1"));
+  EXPECT_TRUE(a->info().is_held_down);
+  EXPECT_FALSE(a->poll_link());
+  ASSERT_TRUE(a->set_link(true).ok());
+  EXPECT_FALSE(a->info().is_held_down);
+  EXPECT_TRUE(link_changes(*a));
+  EXPECT_TRUE(a->info().is_link_up);
+}
+
+TEST_F(Namespace, AfPacketWorksAgainAfterTheLinkWasDown) {
+  auto a = open_port(af_packet_device("a", "va"));
+  auto b = open_port(af_packet_device("b", "vb"));
+  ASSERT_TRUE(a != nullptr && b != nullptr);
+  ASSERT_TRUE(a->set_link(false).ok());
+  ASSERT_TRUE(a->set_link(true).ok());
+  expect_carries_in_time(*a, *b);
+  expect_carries_in_time(*b, *a);
+}
+
+TEST_F(Namespace, TapMeetsTheKernel) {
+  auto tap = open_port(tap_device("t", "mtap"));
+  ASSERT_NE(tap, nullptr);
+  auto probe = open_port(af_packet_device("p", "mtap"));
+  ASSERT_NE(probe, nullptr);
+  expect_carries(*tap, *probe);
+  expect_carries(*probe, *tap);
+  EXPECT_EQ(tap->info().driver, "net_tap");
+}
+
+TEST_F(Namespace, AfXdpOverVeth) {
+  DpdkPortSettings s;
+  s.name = "x";
+  s.device = af_xdp_device("x", "va");
+  s.link_wait_ms = 0;
+  auto x = DpdkPort::create(s, test::shared_pool());
+  if (!x.ok()) GTEST_SKIP() << x.error().to_string();
+  auto b = open_port(af_packet_device("b", "vb"));
+  ASSERT_NE(b, nullptr);
+  expect_carries_in_time(**x, *b);
+  expect_carries_in_time(*b, **x);
+  EXPECT_EQ((*x)->info().driver, "net_af_xdp");
+  EXPECT_TRUE((*x)->info().is_link_up);
+}
+
+TEST_F(Namespace, MissingInterfaceIsTold) {
+  DpdkPortSettings s;
+  s.name = "wan";
+  s.device = af_packet_device("w", "nosuch");
+  auto port = DpdkPort::create(s, test::shared_pool());
+  ASSERT_FALSE(port.ok());
+  EXPECT_EQ(port.error().code, base::Errc::kIo);
+}
+
+}  // namespace
+}  // namespace merlon::io
