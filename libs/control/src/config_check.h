@@ -9,4 +9,7 @@ namespace merlon::control {
 
 void check_tree(ConfigTree& tree, base::Errors& errors);
 
+// In the order of the files as they were read, then by line and column.
+void sort_by_place(base::Errors& errors, const Bundle& sources);
+
 }  // namespace merlon::control

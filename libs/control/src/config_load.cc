@@ -155,10 +155,11 @@ class FileSet {
   bool is_complete_ = true;
 };
 
-// In the order of the files as they were read, then by line and column.
-void sort_by_place(Errors& errors, const ConfigTree& tree) {
+}  // namespace
+
+void sort_by_place(Errors& errors, const Bundle& sources) {
   std::unordered_map<std::string_view, std::size_t> order;
-  for (const SourceFile& f : tree.files()) order.emplace(f.name, order.size());
+  for (const SourceFile& f : sources.files) order.emplace(f.name, order.size());
   const auto rank = [&](const Error& e) {
     const auto found = order.find(e.where.file);
     return std::tuple(found == order.end() ? order.size() : found->second, e.where.line,
@@ -167,8 +168,6 @@ void sort_by_place(Errors& errors, const ConfigTree& tree) {
   std::stable_sort(errors.begin(), errors.end(),
                    [&](const Error& a, const Error& b) { return rank(a) < rank(b); });
 }
-
-}  // namespace
 
 LoadedConfig default_config() {
   LoadedConfig config;
@@ -199,8 +198,8 @@ LoadResult load(const std::string& name, FileProvider& files) {
       result.draft = std::move(config.policy);
     }
   }
-  sort_by_place(result.errors, *tree);
-  sort_by_place(result.warnings, *tree);
+  sort_by_place(result.errors, result.bundle);
+  sort_by_place(result.warnings, result.bundle);
   return result;
 }
 

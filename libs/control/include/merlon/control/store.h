@@ -71,6 +71,8 @@ class Store {
   // What was found broken at open and left out: one entry per file, with its reason.
   [[nodiscard]] const base::Errors& damage() const noexcept;
 
+  // The number that add() gives next.
+  [[nodiscard]] std::uint64_t next_number() const noexcept;
   // Writes a revision under the next number; it is not current until set_state() names it.
   base::Result<std::uint64_t> add(RevisionInfo info, const Bundle& bundle);
   base::Result<void> set_state(const StoreState& state);
