@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "make_error.h"
 #include "merlon/base/check.h"
 
 namespace merlon::io {
@@ -31,19 +32,17 @@ base::Result<std::shared_ptr<BufferPool>> BufferPool::create(const BufferPoolSet
   if (s.small_size < kMinSize || s.large_size < s.small_size || s.large_size > kMaxSize ||
       s.small_count + std::uint64_t{s.large_count} == 0 || s.small_count > 1U << 26 ||
       s.large_count > 1U << 22)
-    return base::Error{base::Errc::kInvalidValue,
-                       fmt::format("packet buffers of {} x {} and {} x {} bytes are out of range",
-                                   s.small_count, s.small_size, s.large_count, s.large_size),
-                       {},
-                       "sizes go from 64 bytes to 1 MiB, the small class first"};
+    return make_error(base::Errc::kInvalidValue,
+                      fmt::format("packet buffers of {} x {} and {} x {} bytes are out of range",
+                                  s.small_count, s.small_size, s.large_count, s.large_size),
+                      "sizes go from 64 bytes to 1 MiB, the small class first");
   const std::size_t size = memory_size(s);
   std::shared_ptr<BufferPool> pool(new BufferPool);
   pool->region_ = base::Region::allocate(size);
   if (pool->region_.data() == nullptr)
-    return base::Error{base::Errc::kCapacity,
-                       fmt::format("no memory for {} bytes of packet buffers", size),
-                       {},
-                       "ask for fewer buffers"};
+    return make_error(base::Errc::kCapacity,
+                      fmt::format("no memory for {} bytes of packet buffers", size),
+                      "ask for fewer buffers");
   auto* memory = reinterpret_cast<base::Byte*>(pool->region_.data());
   const std::uint32_t counts[2] = {s.small_count, s.large_count};
   const std::uint32_t sizes[2] = {s.small_size, s.large_size};

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "make_error.h"
 #include "merlon/io/pcap_file.h"
 
 namespace merlon::io {
@@ -109,11 +110,11 @@ base::Result<std::uint32_t> CaptureWriter::add_interface(std::string_view name,
                                                          LinkType link_type) {
   if (!status_.ok()) return status_.error();
   if (format_ != CaptureFormat::kPcapng)
-    return base::Error{
-        base::Errc::kUnsupported, "a pcap file has one interface only", {}, "write pcapng"};
+    return make_error(base::Errc::kUnsupported, "a pcap file has one interface only",
+                      "write pcapng");
   if (interfaces_ == kMaxCaptureInterfaces)
-    return base::Error{base::Errc::kCapacity,
-                       fmt::format("more than {} interfaces in {}", kMaxCaptureInterfaces, path_)};
+    return make_error(base::Errc::kCapacity,
+                      fmt::format("more than {} interfaces in {}", kMaxCaptureInterfaces, path_));
   write_interface(name, link_type);
   return interfaces_++;
 }

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "make_error.h"
 #include "merlon/base/log.h"
 
 namespace merlon::io {
@@ -107,10 +108,8 @@ std::vector<std::string> make_arguments(const DpdkOptions& options, bool huge) {
 base::Error start_error(int code) {
   std::string why = Dpdk::last_error();
   if (why.empty()) why = rte_strerror(code);
-  return {base::Errc::kInternal,
-          fmt::format("DPDK can't start: {}", why),
-          {},
-          "merlon doctor checks huge pages, drivers and permissions"};
+  return make_error(base::Errc::kInternal, fmt::format("DPDK can't start: {}", why),
+                    "merlon doctor checks huge pages, drivers and permissions");
 }
 
 }  // namespace
@@ -134,8 +133,8 @@ base::Result<void> Dpdk::start(const DpdkOptions& options) {
   State& s = state();
   if (s.is_started) return {};
   if (s.was_stopped)
-    return base::Error{base::Errc::kRefused,
-                       "DPDK was stopped and can't start again in this process"};
+    return make_error(base::Errc::kRefused,
+                      "DPDK was stopped and can't start again in this process");
   s.uses_huge_pages = wants_huge_pages(options);
   s.arguments = make_arguments(options, s.uses_huge_pages);
   std::vector<char*> argv;
@@ -189,11 +188,11 @@ DpdkThread::~DpdkThread() {
 }
 
 base::Result<std::shared_ptr<MbufPool>> MbufPool::create(const MbufPoolSettings& settings) {
-  if (!Dpdk::is_started()) return base::Error{base::Errc::kRefused, "DPDK is not started"};
+  if (!Dpdk::is_started()) return make_error(base::Errc::kRefused, "DPDK is not started");
   if (settings.count < 64 || settings.data_size < 128 || settings.data_size > 65'000 - 128)
-    return base::Error{base::Errc::kInvalidValue,
-                       fmt::format("a pool of {} buffers of {} bytes is out of range",
-                                   settings.count, settings.data_size)};
+    return make_error(base::Errc::kInvalidValue,
+                      fmt::format("a pool of {} buffers of {} bytes is out of range",
+                                  settings.count, settings.data_size));
   // A cache may hold half as much again as its size; a small pool must not vanish in caches.
   const std::uint32_t cache = std::min({settings.cache_count, settings.count / 4,
                                         static_cast<std::uint32_t>(RTE_MEMPOOL_CACHE_MAX_SIZE)});
@@ -201,13 +200,12 @@ base::Result<std::shared_ptr<MbufPool>> MbufPool::create(const MbufPoolSettings&
       settings.name.c_str(), settings.count, cache, 0,
       static_cast<std::uint16_t>(settings.data_size + RTE_PKTMBUF_HEADROOM), settings.numa_node);
   if (pool == nullptr)
-    return base::Error{
+    return make_error(
         base::Errc::kCapacity,
         fmt::format("no memory for {} packet buffers of {} bytes ({})", settings.count,
                     settings.data_size, rte_strerror(rte_errno)),
-        {},
         fmt::format("they need {} MiB of DPDK memory",
-                    (mbuf_memory_size(settings.count, settings.data_size) >> 20) + 1)};
+                    (mbuf_memory_size(settings.count, settings.data_size) >> 20) + 1));
   return std::shared_ptr<MbufPool>(new MbufPool(pool, settings));
 }
 

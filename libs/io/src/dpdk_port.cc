@@ -13,6 +13,7 @@
 #include <cerrno>
 
 #include "kernel_link.h"
+#include "make_error.h"
 #include "merlon/base/log.h"
 
 namespace merlon::io {
@@ -182,11 +183,11 @@ base::Result<void> DpdkPort::set_link(bool up) {
     r = 0;
   }
   if (r == -ENOTSUP)
-    return base::Error{base::Errc::kUnsupported,
-                       fmt::format("{}: the driver can't change the link", settings_.name)};
+    return make_error(base::Errc::kUnsupported,
+                      fmt::format("{}: the driver can't change the link", settings_.name));
   if (r != 0)
-    return base::Error{base::Errc::kIo, fmt::format("{}: can't set the link {}: {}", settings_.name,
-                                                    up ? "up" : "down", rte_strerror(-r))};
+    return make_error(base::Errc::kIo, fmt::format("{}: can't set the link {}: {}", settings_.name,
+                                                   up ? "up" : "down", rte_strerror(-r)));
   if (is_held_down_ == up)
     base::log(base::LogLevel::kInfo, "port", "{}: link {} by us", settings_.name,
               up ? "released" : "held down");

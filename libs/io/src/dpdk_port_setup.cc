@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "kernel_link.h"
+#include "make_error.h"
 #include "merlon/base/log.h"
 #include "merlon/io/dpdk_port.h"
 #include "merlon/io/pci.h"
@@ -112,25 +113,25 @@ DpdkPort::~DpdkPort() {
 
 base::Error DpdkPort::failed(const char* what, int code) const {
   const int error = code < 0 ? -code : code;
-  return {base::Errc::kIo,
-          fmt::format("port {}: can't {} {}: {}", settings_.name, what, settings_.device,
-                      rte_strerror(error)),
-          {},
-          error == EPERM || error == EACCES ? "this device needs root or CAP_NET_RAW" : ""};
+  return make_error(
+      base::Errc::kIo,
+      fmt::format("port {}: can't {} {}: {}", settings_.name, what, settings_.device,
+                  rte_strerror(error)),
+      error == EPERM || error == EACCES ? "this device needs root or CAP_NET_RAW" : "");
 }
 
 base::Result<std::unique_ptr<DpdkPort>> DpdkPort::create(const DpdkPortSettings& settings,
                                                          std::shared_ptr<MbufPool> pool) {
   if (!Dpdk::is_started() || pool == nullptr)
-    return base::Error{base::Errc::kRefused,
-                       fmt::format("port {}: DPDK is not started", settings.name)};
+    return make_error(base::Errc::kRefused,
+                      fmt::format("port {}: DPDK is not started", settings.name));
   if (settings.rx_queues == 0 || settings.rx_queues > kMaxQueues || settings.tx_queues == 0 ||
       settings.tx_queues > kMaxQueues)
-    return base::Error{
+    return make_error(
         base::Errc::kInvalidValue,
         fmt::format("port {}: {} receive and {} transmit queues are out of range "
                     "(1 to {})",
-                    settings.name, settings.rx_queues, settings.tx_queues, kMaxQueues)};
+                    settings.name, settings.rx_queues, settings.tx_queues, kMaxQueues));
   std::unique_ptr<DpdkPort> port(new DpdkPort(settings, std::move(pool)));
   if (auto r = port->attach(); !r.ok()) return r.error();
   port->interface_ = kernel_interface(settings.device);
@@ -156,11 +157,10 @@ base::Result<void> DpdkPort::attach() {
   {
     const std::lock_guard lock(g_devices_mutex);
     if (!open_devices().insert(name).second)
-      return base::Error{
+      return make_error(
           base::Errc::kConflict,
           fmt::format("port {}: device {} belongs to another port", settings_.name, name),
-          {},
-          "give software devices their own names: net_null0, net_null1"};
+          "give software devices their own names: net_null0, net_null1");
   }
   int r = 0;
   const std::string before = Dpdk::last_error();
@@ -195,10 +195,10 @@ base::Result<void> DpdkPort::configure() {
   std::uint16_t mtu = settings_.mtu;
   if (mtu == 0) rte_eth_dev_get_mtu(id_, &mtu);
   if (settings_.mtu != 0 && (mtu > info.max_mtu || mtu < info.min_mtu))
-    return base::Error{
+    return make_error(
         base::Errc::kInvalidValue,
         fmt::format("port {}: MTU {} is outside what {} takes ({} to {})", settings_.name, mtu,
-                    or_none(info.driver_name), info.min_mtu, info.max_mtu)};
+                    or_none(info.driver_name), info.min_mtu, info.max_mtu));
   conf.rxmode.mtu = mtu;
   const bool fits = std::uint32_t{mtu} + kEthernetOverhead <= pool_->data_size();
   if (!fits) conf.rxmode.offloads |= info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;

@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "make_error.h"
+
 namespace merlon::io {
 namespace {
 
@@ -66,8 +68,8 @@ base::Result<void> set_kernel_link(const std::string& interface, bool up) {
     done = r.run(SIOCSIFFLAGS);
   }
   if (done) return {};
-  return base::Error{base::Errc::kIo, fmt::format("can't set interface {} {}: {}", interface,
-                                                  up ? "up" : "down", std::strerror(errno))};
+  return make_error(base::Errc::kIo, fmt::format("can't set interface {} {}: {}", interface,
+                                                 up ? "up" : "down", std::strerror(errno)));
 }
 
 }  // namespace merlon::io

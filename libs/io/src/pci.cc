@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "make_error.h"
+
 namespace merlon::io {
 namespace {
 
@@ -40,10 +42,9 @@ base::Result<void> write_file(const fs::path& path, const std::string& text) {
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (n == static_cast<ssize_t>(text.size())) return {};
-  return base::Error{base::Errc::kIo,
-                     fmt::format("can't write {}: {}", path.string(), std::strerror(error)),
-                     {},
-                     error == EACCES ? "binding a driver needs root" : ""};
+  return make_error(base::Errc::kIo,
+                    fmt::format("can't write {}: {}", path.string(), std::strerror(error)),
+                    error == EACCES ? "binding a driver needs root" : "");
 }
 
 fs::path device_folder(const std::string& sysfs, const std::string& address) {
@@ -59,10 +60,8 @@ base::Result<void> bind(const PciDevice& device, const std::string& driver,
   const fs::path folder = device_folder(options.sysfs, device.address);
   const fs::path bus = fs::path(options.sysfs) / "bus/pci";
   if (!fs::exists(bus / "drivers" / driver))
-    return base::Error{base::Errc::kNotFound,
-                       fmt::format("kernel driver {} is not loaded", driver),
-                       {},
-                       fmt::format("modprobe {}", driver)};
+    return make_error(base::Errc::kNotFound, fmt::format("kernel driver {} is not loaded", driver),
+                      fmt::format("modprobe {}", driver));
   if (auto r = write_file(folder / "driver_override", driver + "\n"); !r.ok()) return r;
   if (!device.driver.empty())
     if (auto r = write_file(folder / "driver/unbind", device.address); !r.ok()) return r;
@@ -70,14 +69,13 @@ base::Result<void> bind(const PciDevice& device, const std::string& driver,
   if (options.after_probe) options.after_probe();
   const auto now = read_pci_device(device.address, options.sysfs);
   if (now.ok() && (*now).driver == driver) return {};
-  return base::Error{
+  return make_error(
       base::Errc::kRefused,
       fmt::format("the kernel did not bind {} to {} (now: {})", device.address, driver,
                   now.ok() && !(*now).driver.empty() ? (*now).driver : "none"),
-      {},
       driver == "vfio-pci"
           ? "is the IOMMU on? (intel_iommu=on, see merlon doctor)"
-          : fmt::format("look at dmesg; {}", bind_command(driver, device.address))};
+          : fmt::format("look at dmesg; {}", bind_command(driver, device.address)));
 }
 
 }  // namespace
@@ -100,19 +98,15 @@ std::string full_pci_address(std::string_view text) {
 
 base::Result<PciDevice> read_pci_device(std::string_view address, const std::string& sysfs) {
   if (!is_pci_address(address))
-    return base::Error{base::Errc::kInvalidValue,
-                       fmt::format("'{}' is no PCI address", address),
-                       {},
-                       "write it like 0000:3b:00.0"};
+    return make_error(base::Errc::kInvalidValue, fmt::format("'{}' is no PCI address", address),
+                      "write it like 0000:3b:00.0");
   PciDevice d;
   d.address = full_pci_address(address);
   const fs::path folder = device_folder(sysfs, d.address);
   std::error_code error;
   if (!fs::exists(folder, error))
-    return base::Error{base::Errc::kNotFound,
-                       fmt::format("there is no PCI device {}", d.address),
-                       {},
-                       "list network devices with: lspci -D -d ::02xx"};
+    return make_error(base::Errc::kNotFound, fmt::format("there is no PCI device {}", d.address),
+                      "list network devices with: lspci -D -d ::02xx");
   const fs::path driver = fs::read_symlink(folder / "driver", error);
   if (!error) d.driver = driver.filename().string();
   d.id =
@@ -135,19 +129,17 @@ base::Result<void> ensure_pci_driver(std::string_view address, const std::string
   if (driver.empty() || d.driver == driver) return {};
   const std::string command = bind_command(driver, d.address);
   if (d.is_interface_up)
-    return base::Error{
+    return make_error(
         base::Errc::kConflict,
         fmt::format("PCI device {} is network interface {}, which is up", d.address,
                     d.network_interface),
-        {},
         fmt::format("if it is not the one you are logged in by: ip link set {} down; {}",
-                    d.network_interface, command)};
+                    d.network_interface, command));
   if (!options.may_bind)
-    return base::Error{base::Errc::kConflict,
-                       fmt::format("PCI device {} is bound to {}, not to {}", d.address,
-                                   d.driver.empty() ? "no driver" : d.driver, driver),
-                       {},
-                       command};
+    return make_error(base::Errc::kConflict,
+                      fmt::format("PCI device {} is bound to {}, not to {}", d.address,
+                                  d.driver.empty() ? "no driver" : d.driver, driver),
+                      command);
   return bind(d, driver, options);
 }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "make_error.h"
 #include "merlon/base/log.h"
 
 namespace merlon::io {
@@ -42,12 +43,11 @@ base::Result<std::unique_ptr<RingPort>> RingPort::create(RingPortSettings settin
   if (settings.rx_queues == 0 || settings.rx_queues > kMaxQueues || settings.tx_queues == 0 ||
       settings.tx_queues > kMaxQueues || settings.depth > kMaxDepth ||
       !std::has_single_bit(settings.depth))
-    return base::Error{
+    return make_error(
         base::Errc::kInvalidValue,
         fmt::format("ring port {}: {} + {} queues of depth {} are out of range", settings.name,
                     settings.rx_queues, settings.tx_queues, settings.depth),
-        {},
-        "1 to 64 queues, depth a power of two up to 1048576"};
+        "1 to 64 queues, depth a power of two up to 1048576");
   return std::unique_ptr<RingPort>(new RingPort(std::move(settings), std::move(pool)));
 }
 

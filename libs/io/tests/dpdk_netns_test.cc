@@ -42,7 +42,8 @@ class Namespace : public ::testing::Test {
       send_frames(from, 16);
       frames = receive_frames(to, 16);
     }
-    ASSERT_FALSE(frames.empty());
+    ASSERT_FALSE(frames.empty()) << from.info().driver << " sent " << from.counters().tx_packets
+                                 << " to " << to.info().driver;
     EXPECT_EQ(frames[0], test_frame(0));
   }
 
