@@ -34,6 +34,8 @@ RuleHits HitCounters::read(std::uint32_t slot) const noexcept {
     if (chunk == nullptr) continue;
     const Cell& cell = chunk[slot % kChunk];
     out.sessions += cell.sessions.load(std::memory_order_relaxed);
+    out.packets += cell.packets.load(std::memory_order_relaxed);
+    out.bytes += cell.bytes.load(std::memory_order_relaxed);
     const base::Nanos first = cell.first.load(std::memory_order_relaxed);
     if (first != 0) out.first = out.first == 0 ? first : std::min(out.first, first);
     out.last = std::max(out.last, cell.last.load(std::memory_order_relaxed));

@@ -18,6 +18,7 @@ struct RuleHits {
   std::uint64_t sessions = 0;       // sessions (or refused first packets) the rule decided
   base::Nanos first = 0, last = 0;  // 0: never
   base::Nanos observed_since = 0;   // when counting for this slot began
+  std::uint64_t packets = 0, bytes = 0;  // of the rule's sessions that have ended, both directions
 };
 
 class HitCounters {
@@ -42,6 +43,20 @@ class HitCounters {
     cell.sessions.store(n + 1, std::memory_order_relaxed);
   }
 
+  // worker-owned: what an ended session of the rule carried.
+  void add_traffic(unsigned worker, std::uint32_t slot, std::uint64_t packets,
+                   std::uint64_t bytes) noexcept {
+    const std::uint32_t c = slot / kChunk;
+    if (c >= kMaxChunks) return;
+    Cell* chunk = rows_[worker].chunks[c].load(std::memory_order_acquire);
+    if (chunk == nullptr) return;
+    Cell& cell = chunk[slot % kChunk];
+    cell.packets.store(cell.packets.load(std::memory_order_relaxed) + packets,
+                       std::memory_order_relaxed);
+    cell.bytes.store(cell.bytes.load(std::memory_order_relaxed) + bytes,
+                     std::memory_order_relaxed);
+  }
+
   // Makes room for slots below `count`; new slots are observed since `now`. Before publishing.
   // False when the count is above kChunk * kMaxChunks.
   bool reserve(std::uint32_t count, base::Nanos now);
@@ -54,6 +69,7 @@ class HitCounters {
   struct Cell {
     std::atomic<std::uint64_t> sessions{0};
     std::atomic<base::Nanos> first{0}, last{0};
+    std::atomic<std::uint64_t> packets{0}, bytes{0};
   };
   struct alignas(64) Row {
     std::array<std::atomic<Cell*>, kMaxChunks> chunks{};

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The running engine under the life cycle: compiles what a commit brings, publishes it, and tells what live
+// sessions would meet. Owns the engine, the rule slots and the words for events. control-only: one thread at
+// a time (the daemon holds its mutex); policy() and names() may be used by others.
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "merlon/control/lifecycle.h"
+#include "merlon/control/names_table.h"
+#include "merlon/engine/engine.h"
+#include "merlon/policy/compile.h"
+
+namespace merlon::control {
+
+// Opens the ports of a configuration, by number.
+using PortFactory =
+    std::function<base::Result<std::vector<std::unique_ptr<io::Port>>>(const engine::EngineConfig&)>;
+
+class Runtime final : public Applier {
+ public:
+  // With `replay_time` the engine has no threads and time is what it points to.
+  explicit Runtime(PortFactory ports, const base::Nanos* replay_time = nullptr, policy::CompileLimits limits = {});
+  ~Runtime() override;
+
+  CheckFindings check(const policy::PolicyModel& policy, const engine::EngineConfig& engine) override;
+  base::Result<SessionEffect> preview(const LoadedConfig& running, const LoadedConfig& candidate) override;
+  base::Result<ApplyReport> apply(const LoadedConfig* running, const LoadedConfig& candidate) override;
+
+  // nullptr until the first apply().
+  [[nodiscard]] engine::Engine* engine() noexcept { return engine_.get(); }
+  [[nodiscard]] NamesTable& names() noexcept { return *names_; }
+  [[nodiscard]] std::shared_ptr<const policy::Snapshot> policy() const;
+  [[nodiscard]] const policy::RuleSlots& slots() const noexcept { return slots_; }
+  [[nodiscard]] const policy::CompileStats& stats() const noexcept { return stats_; }
+
+  // Schedule edges and expiries: publishes the same policy anew when one has passed, so that sessions ask again.
+  // Frees retired snapshots. Call at least once a second, in a replay before each batch.
+  void tick(base::Nanos now);
+  // Gives the configuration in force its number, which a first start learns only afterwards.
+  void renumber(std::uint64_t revision);
+  // Ends the workers and their sessions.
+  void stop();
+
+ private:
+  base::Result<void> start(const LoadedConfig& config, engine::EngineSnapshot snapshot);
+
+  PortFactory open_ports_;
+  const base::Nanos* replay_time_;
+  policy::CompileLimits limits_;
+  policy::RuleSlots slots_;
+  policy::CompileStats stats_;
+  std::unique_ptr<NamesTable> names_;
+  std::unique_ptr<engine::Engine> engine_;
+  mutable std::mutex policy_mutex_;
+  std::shared_ptr<const policy::Snapshot> policy_;
+  engine::EngineSnapshot template_;  // the parts beside policy, for publishing anew
+  base::Nanos next_edge_ = policy::kNever;
+};
+
+// A model's findings as warnings of the configuration.
+base::Errors findings_as_warnings(const std::vector<policy::Finding>& findings);
+
+}  // namespace merlon::control

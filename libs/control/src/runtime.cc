@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merlon/control/runtime.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "merlon/base/log.h"
+#include "merlon/engine/session_walk.h"
+#include "merlon/policy/analysis.h"
+
+namespace merlon::control {
+namespace {
+
+using base::Action;
+using flow::Session;
+
+constexpr std::size_t kMaxFindings = 200;
+
+std::uint64_t nanos_since(base::Nanos start) { return static_cast<std::uint64_t>(base::wall_clock_now() - start); }
+
+base::Error warning_of(const policy::Finding& f) {
+  return {.code = base::Errc::kInvalidValue,
+          .message = f.message,
+          .where = f.where,
+          .hint = f.other_where.has_place()
+                      ? fmt::format("see {}:{}", f.other_where.file, f.other_where.line)
+                      : std::string(),
+          .path = f.rule.empty() ? std::string() : fmt::format("policy.rules[{}]", f.rule)};
+}
+
+// Collects what a candidate policy would do to sessions.
+class EffectCounter {
+ public:
+  EffectCounter(const policy::Snapshot& candidate, const policy::RuleSlots& candidate_slots,
+                const policy::RuleSlots& running_slots)
+      : candidate_(candidate), candidate_slots_(candidate_slots), running_slots_(running_slots) {}
+
+  void add(const engine::SessionView& view) {
+    const Session& s = view.session;
+    ++effect_.examined;
+    const policy::Decision d =
+        candidate_.decide(engine::query_of(s, view.cold, candidate_), view.taken_time);
+    const bool same_rule = candidate_slots_.id(d.rule) == running_slots_.id(s.rule);
+    const bool would_end = d.action != Action::kPermit || (s.is(Session::kKillOnChange) && !same_rule);
+    if (!would_end && same_rule) return;
+    SessionEffect::PerRule& per_rule = rules_[s.rule];
+    if (would_end && s.is(Session::kKeepOnChange)) {
+      ++effect_.kept;
+      ++per_rule.kept;
+    } else if (would_end) {
+      ++effect_.dropped;
+      ++per_rule.dropped;
+    } else {
+      ++effect_.changed_rule;
+      ++per_rule.changed_rule;
+    }
+  }
+
+  SessionEffect finish() {
+    for (auto& [slot, per_rule] : rules_) {
+      per_rule.rule = running_slots_.id(slot);
+      effect_.per_rule.push_back(std::move(per_rule));
+    }
+    std::ranges::stable_sort(effect_.per_rule, std::ranges::greater{}, &SessionEffect::PerRule::dropped);
+    return std::move(effect_);
+  }
+
+ private:
+  const policy::Snapshot& candidate_;
+  const policy::RuleSlots& candidate_slots_;
+  const policy::RuleSlots& running_slots_;
+  SessionEffect effect_;
+  std::map<std::uint32_t, SessionEffect::PerRule> rules_;
+};
+
+std::vector<std::string> port_names(const engine::EngineConfig& config) {
+  std::vector<std::string> names;
+  for (const auto& p : config.ports) names.push_back(p.name);
+  return names;
+}
+
+}  // namespace
+
+base::Errors findings_as_warnings(const std::vector<policy::Finding>& findings) {
+  base::Errors warnings;
+  for (const policy::Finding& f : findings)
+    if (f.severity == policy::Severity::kWarning) warnings.push_back(warning_of(f));
+  return warnings;
+}
+
+Runtime::Runtime(PortFactory ports, const base::Nanos* replay_time, policy::CompileLimits limits)
+    : open_ports_(std::move(ports)), replay_time_(replay_time), limits_(limits) {}
+
+Runtime::~Runtime() { stop(); }
+
+void Runtime::stop() {
+  if (engine_ != nullptr) engine_->stop();
+}
+
+std::shared_ptr<const policy::Snapshot> Runtime::policy() const {
+  const std::lock_guard lock(policy_mutex_);
+  return policy_;
+}
+
+CheckFindings Runtime::check(const policy::PolicyModel& policy, const engine::EngineConfig& /*engine*/) {
+  // Slots of its own: what is only checked must not take numbers from the running registry.
+  policy::RuleSlots scratch;
+  policy::CompileResult compiled = policy::compile(policy, scratch, limits_);
+  CheckFindings out{.errors = std::move(compiled.errors), .warnings = findings_as_warnings(compiled.findings)};
+  if (compiled.snapshot == nullptr) return out;
+  const policy::Analysis analysis = policy::analyse(
+      *compiled.snapshot, base::wall_clock_now(), {.max_findings = kMaxFindings, .with_info = false});
+  std::ranges::move(findings_as_warnings(analysis.findings), std::back_inserter(out.warnings));
+  return out;
+}
+
+base::Result<SessionEffect> Runtime::preview(const LoadedConfig& /*running*/, const LoadedConfig& candidate) {
+  if (engine_ == nullptr) return SessionEffect{};
+  policy::RuleSlots scratch;
+  const policy::CompileResult compiled = policy::compile(candidate.policy, scratch, limits_);
+  if (compiled.snapshot == nullptr) return compiled.errors.front();
+  EffectCounter effect(*compiled.snapshot, scratch, slots_);
+  engine::SessionWalk walk(*engine_, [](const Session&, const flow::SessionCold&, base::Ticks) { return true; });
+  for (std::vector<engine::SessionView> views; walk.next(views);)
+    for (const engine::SessionView& view : views) effect.add(view);
+  return effect.finish();
+}
+
+base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running, const LoadedConfig& candidate) {
+  const base::Nanos start_time = base::wall_clock_now();
+  const auto previous = running != nullptr ? policy() : nullptr;
+  policy::CompileResult compiled = policy::compile(candidate.policy, slots_, limits_, previous.get());
+  if (compiled.snapshot == nullptr) return compiled.errors.front();
+  stats_ = compiled.stats;
+  const auto revision = static_cast<std::uint32_t>(candidate.revision);
+  compiled.snapshot->set_generation(revision);
+  const std::shared_ptr<const policy::Snapshot> next = std::move(compiled.snapshot);
+  ApplyReport report;
+  report.compile_ns = nanos_since(start_time);
+  report.memory_size = stats_.bytes;
+
+  if (names_ == nullptr) names_ = std::make_unique<NamesTable>(port_names(candidate.engine));
+  names_->learn(*next, revision);
+  engine::EngineSnapshot snapshot = engine::make_snapshot(candidate.engine, candidate.policy, next);
+  template_ = snapshot;
+  next_edge_ = next->next_edge(replay_time_ != nullptr ? *replay_time_ : start_time);
+  if (engine_ == nullptr) {
+    if (auto started = start(candidate, std::move(snapshot)); !started) return started.error();
+    report.published = base::wall_clock_now();
+  } else {
+    const engine::PublishReport published = engine_->publish(std::move(snapshot));
+    if (!published.all_passed)
+      return base::Error{.code = base::Errc::kTimeout,
+                         .message = "a worker did not take the new configuration in time",
+                         .hint = "look at `merlon show workers`; the process may be starved of CPU"};
+    report.published = published.published;
+    report.blocked_ns = published.blocked_nanos;
+  }
+  const std::lock_guard lock(policy_mutex_);
+  policy_ = next;
+  return report;
+}
+
+base::Result<void> Runtime::start(const LoadedConfig& config, engine::EngineSnapshot snapshot) {
+  auto ports = open_ports_(config.engine);
+  if (!ports) return ports.error();
+  auto engine = engine::Engine::create(config.engine, std::move(*ports), std::move(snapshot), replay_time_);
+  if (!engine) return engine.error();
+  engine_ = std::move(*engine);
+  engine_->poll_links();
+  if (replay_time_ == nullptr) engine_->start();
+  return {};
+}
+
+void Runtime::renumber(std::uint64_t revision) {
+  if (engine_ == nullptr || template_.revision == revision) return;
+  template_.revision = static_cast<std::uint32_t>(revision);
+  names_->learn(*template_.policy, template_.revision);
+  engine_->publish(template_);
+}
+
+void Runtime::tick(base::Nanos now) {
+  if (engine_ == nullptr) return;
+  if (now >= next_edge_) {
+    next_edge_ = template_.policy->next_edge(now);
+    engine_->publish(template_);
+  }
+  engine_->reclaim();
+}
+
+}  // namespace merlon::control

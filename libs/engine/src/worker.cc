@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merlon/engine/worker.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "merlon/packet/parse.h"
+#include "stages.h"
+
+namespace merlon::engine {
+namespace {
+
+using packet::Burst;
+using packet::Verdict;
+
+// Sessions that end and requests that are served in one turn: small, so that no burst waits long for them.
+constexpr unsigned kExpiriesPerTurn = 64;
+// After this many turns without work a live worker sleeps between looks at its queues.
+constexpr unsigned kIdleTurnsBeforeSleep = 2000;
+constexpr long kSleepNanos = 50'000;
+
+flow::TableOptions table_share(const EngineConfig& config) {
+  flow::TableOptions o = config.table;
+  o.max_sessions = std::max<std::uint32_t>(1, o.max_sessions / std::max(1U, config.workers));
+  return o;
+}
+
+}  // namespace
+
+WorkerContext::WorkerContext(Shared& s, unsigned i, std::unique_ptr<flow::SessionTable> sessions,
+                             const base::Nanos* replay_time)
+    : shared(s),
+      index(i),
+      clock(replay_time),
+      table_memory(std::move(sessions)),
+      table(*table_memory),
+      fragments(s.config.fragments),
+      output(s.ports, i),
+      drop_ring(s.config.drop_ring_packets),
+      events(s.config.event_ring_records),
+      drop_events(s.config.drop_events_per_second),
+      rejects(s.config.reject_per_second) {}
+
+base::Result<std::unique_ptr<Worker>> Worker::create(Shared& shared, unsigned index,
+                                                     const base::Nanos* replay_time) {
+  auto table = flow::SessionTable::create_table(table_share(shared.config));
+  if (!table) return table.error();
+  return std::unique_ptr<Worker>(
+      new Worker(std::make_unique<WorkerContext>(shared, index, std::move(*table), replay_time)));
+}
+
+Worker::Worker(std::unique_ptr<WorkerContext> context) : context_(std::move(context)) {
+  // A port with a queue per worker gives each worker its own; ports with fewer are dealt out in turn, and the
+  // worker that polls such a port spreads its packets.
+  const Shared& shared = context_->shared;
+  for (std::size_t p = 0; p < shared.ports.size(); ++p) {
+    const unsigned queues = shared.ports[p]->info().rx_queues;
+    for (unsigned q = 0; q < queues; ++q)
+      if ((queues == 1 ? p : q) % shared.config.workers == context_->index)
+        queues_.push_back({static_cast<std::uint16_t>(p), static_cast<std::uint16_t>(q)});
+  }
+}
+
+bool Worker::turn() noexcept {
+  WorkerContext& ctx = *context_;
+  SnapshotCell& snapshots = *ctx.shared.snapshots;
+  ctx.snapshot = snapshots.read();
+  ctx.burst.count = 0;
+  if (ctx.snapshot != seen_snapshot_) {
+    seen_snapshot_ = ctx.snapshot;
+    ctx.table.set_timeouts(ctx.snapshot->timeouts);
+  }
+
+  const Source source = receive();
+  ctx.now = ctx.clock.now();
+  ctx.now_ticks = static_cast<base::Ticks>((ctx.now - ctx.shared.epoch) / base::kNanosPerTick);
+  ctx.burst.now = ctx.now;
+  ctx.burst.now_ticks = ctx.now_ticks;
+
+  if (source != Source::kNothing) carry(source);
+  const bool had_chores = housekeep();
+  snapshots.quiescent(ctx.index);
+  return source != Source::kNothing || had_chores;
+}
+
+// The way of a packet.
+void Worker::carry(Source source) noexcept {
+  WorkerContext& ctx = *context_;
+  Burst& burst = ctx.burst;
+
+  if (source == Source::kPort) parse();
+  ctx.shared.wires->choose_output(burst);
+  ctx.fragments.process(burst);
+  if (source != Source::kOtherWorker) hand_over(ctx);
+
+  ctx.table.find_bulk(burst, 0, burst.count);
+  judge_stale(ctx);
+  track(ctx);
+  admit(ctx);
+  pass_unsessioned(ctx);
+
+  ctx.shared.wires->check_output(burst);
+  report(ctx);
+  ctx.fragments.settle(burst);
+  transmit(ctx);
+}
+
+void Worker::parse() noexcept {
+  WorkerContext& ctx = *context_;
+  const io::LinkType type = last_port_->link_type();
+  if (type == io::LinkType::kEthernet) [[likely]] {
+    packet::parse(ctx.burst, ctx.snapshot->parse, ctx.snapshot->domains.data());
+    return;
+  }
+  packet::ParseOptions options = ctx.snapshot->parse;
+  options.link_layer = io::link_layer_of(type).value_or(options.link_layer);
+  packet::parse(ctx.burst, options, ctx.snapshot->domains.data());
+}
+
+Worker::Source Worker::receive() noexcept {
+  if (context_->fragments.take_ready(context_->burst) || context_->burst.count != 0)
+    return Source::kFragments;
+  if (receive_from_workers()) return Source::kOtherWorker;
+  if (receive_from_ports()) return Source::kPort;
+  return Source::kNothing;
+}
+
+bool Worker::receive_from_workers() noexcept {
+  WorkerContext& ctx = *context_;
+  const unsigned workers = ctx.shared.config.workers;
+  Burst& b = ctx.burst;
+  for (unsigned from = 0; from < workers && b.count < Burst::kCapacity; ++from) {
+    HandOverRing* ring = ctx.shared.rings[ctx.index * workers + from].get();
+    HandOver h;
+    while (ring != nullptr && b.count < Burst::kCapacity && ring->pop(h)) {
+      const unsigned i = b.count++;
+      b.handle[i] = h.handle;
+      b.data[i] = h.data;
+      b.captured[i] = h.captured;
+      b.length[i] = h.length;
+      b.in_port[i] = h.in_port;
+      b.time[i] = h.time;
+      b.number[i] = h.number;
+      b.key[i] = h.key;
+      b.hash[i] = h.hash;
+      b.headers[i] = h.headers;
+      b.verdict[i] = Verdict::kUndecided;
+      b.reason[i] = base::DropReason::kNone;
+    }
+  }
+  if (b.count != 0) ctx.counters.taken_over_packets.add(b.count);
+  return b.count != 0;
+}
+
+bool Worker::receive_from_ports() noexcept {
+  WorkerContext& ctx = *context_;
+  for (std::size_t tried = 0; tried < queues_.size(); ++tried) {
+    const PortQueue q = queues_[next_queue_];
+    next_queue_ = next_queue_ + 1 == queues_.size() ? 0 : next_queue_ + 1;
+    ctx.shared.ports[q.port]->receive(q.queue, ctx.burst, Burst::kCapacity);
+    if (ctx.burst.count == 0) continue;
+    last_port_ = ctx.shared.ports[q.port];
+    std::uint64_t bytes = 0;
+    for (unsigned i = 0; i < ctx.burst.count; ++i) bytes += ctx.burst.length[i];
+    ctx.counters.add_burst(ctx.burst.count, bytes);
+    return true;
+  }
+  return false;
+}
+
+bool Worker::housekeep() noexcept {
+  WorkerContext& ctx = *context_;
+  unsigned ended = 0;
+  ctx.table.expire(ctx.now_ticks, kExpiriesPerTurn, [&](std::uint32_t index, base::SessionEnd why) noexcept {
+    note_session_end(ctx, index, why);
+    ++ended;
+  });
+  finish_fragments();
+  // Levels change slowly; one store in 64 turns keeps them off the fast path.
+  if ((++turns_ & 63) == 0 || ctx.burst.count == 0) store_gauges();
+  return serve(ctx) || ended != 0;
+}
+
+void Worker::store_gauges() noexcept {
+  WorkerContext& ctx = *context_;
+  const flow::TableCounters& c = ctx.table.counters();
+  ctx.gauges.store({.sessions = ctx.table.count(),
+                    .sessions_max = ctx.table.capacity(),
+                    .half_open = ctx.table.count(flow::SessionClass::kHalfOpen),
+                    .sessions_peak = static_cast<std::uint32_t>(c.peak),
+                    .sources = ctx.table.sources().active(),
+                    .fragments_held = ctx.fragments.held_count(),
+                    .fragment_datagrams = ctx.fragments.datagram_count(),
+                    .timeout_scale = ctx.table.timeout_scale(),
+                    .table_full = c.table_full,
+                    .window_passed = c.window_passed,
+                    .syn_passed = c.syn_passed,
+                    .icmp_errors = c.icmp_errors});
+}
+
+void Worker::serve_request() noexcept {
+  WorkerContext& ctx = *context_;
+  ctx.snapshot = ctx.shared.snapshots->read();
+  ctx.burst.count = 0;
+  serve(ctx);
+}
+
+void Worker::finish_fragments() noexcept {
+  WorkerContext& ctx = *context_;
+  if (ctx.fragments.held_count() == 0) return;
+  ctx.burst.count = 0;
+  ctx.fragments.expire(ctx.burst, ctx.now_ticks);
+  if (ctx.burst.count == 0) return;
+  report(ctx);
+  transmit(ctx);
+}
+
+void Worker::run(const std::atomic<bool>& stop) noexcept {
+  WorkerContext& ctx = *context_;
+  ctx.shared.snapshots->online(ctx.index);
+  std::uint64_t before = base::read_tsc();
+  unsigned idle = 0;
+  while (!stop.load(std::memory_order_relaxed)) {
+    const bool was_busy = turn();
+    const std::uint64_t after = base::read_tsc();
+    const std::uint64_t took = after - before;
+    before = after;
+    ctx.counters.cycles.add(took);
+    if (was_busy) {
+      ctx.counters.busy_turns.add();
+      ctx.counters.busy_cycles.add(took);
+      if (took > ctx.longest_turn.load(std::memory_order_relaxed))
+        ctx.longest_turn.store(took, std::memory_order_relaxed);
+      idle = 0;
+      continue;
+    }
+    ctx.counters.idle_turns.add();
+    if (++idle > kIdleTurnsBeforeSleep) {
+      const timespec pause{.tv_sec = 0, .tv_nsec = kSleepNanos};
+      nanosleep(&pause, nullptr);
+    }
+  }
+  ctx.shared.snapshots->offline(ctx.index);
+}
+
+void Worker::end_all_sessions() noexcept {
+  WorkerContext& ctx = *context_;
+  ctx.snapshot = ctx.shared.snapshots->read();
+  ctx.burst.count = 0;
+  for (std::uint32_t i = 0; i < ctx.table.capacity(); ++i)
+    if (ctx.table.is_live(i)) end_session(ctx, i, base::SessionEnd::kShutdown);
+}
+
+}  // namespace merlon::engine
