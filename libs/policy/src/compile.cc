@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "builder.h"
+#include "sequence.h"
 
 namespace merlon::policy {
 
@@ -20,11 +21,9 @@ using base::Errors;
 
 void check_rules(const PolicyModel& model, const CompileLimits& limits, Errors& errors) {
   if (model.rules.size() > limits.max_rules)
-    errors.push_back({Errc::kCapacity,
-                      fmt::format("the policy has {} rules, the limit is {}", model.rules.size(),
-                                  limits.max_rules),
-                      {},
-                      "raise the rule limit or use groups"});
+    errors.push_back(too_big(fmt::format("the policy has {} rules, the limit is {}",
+                                         model.rules.size(), limits.max_rules),
+                             "raise the rule limit or use groups"));
   std::unordered_map<std::string_view, const Rule*> seen;
   seen.reserve(model.rules.size());
   for (const Rule& r : model.rules) {
@@ -64,27 +63,6 @@ std::vector<std::optional<SlotInfo>> slot_table(const PolicyModel& model, const 
 bool is_same(const base::SourcePos& a, const base::SourcePos& b) {
   return a.line == b.line && a.column == b.column && a.end_column == b.end_column &&
          a.file == b.file;
-}
-
-// Positions of a longest increasing subsequence; values are distinct, kNone ones are left out.
-constexpr std::uint32_t kNone = 0xffffffff;
-std::vector<bool> longest_increasing(const std::vector<std::uint32_t>& values) {
-  std::vector<std::uint32_t> tails, previous(values.size(), kNone);
-  for (std::uint32_t i = 0; i < values.size(); ++i) {
-    if (values[i] == kNone) continue;
-    const auto it =
-        std::lower_bound(tails.begin(), tails.end(), values[i],
-                         [&](std::uint32_t t, std::uint32_t v) { return values[t] < v; });
-    if (it != tails.begin()) previous[i] = *std::prev(it);
-    if (it == tails.end())
-      tails.push_back(i);
-    else
-      *it = i;
-  }
-  std::vector<bool> kept(values.size());
-  for (std::uint32_t i = tails.empty() ? kNone : tails.back(); i != kNone; i = previous[i])
-    kept[i] = true;
-  return kept;
 }
 
 class Compilation {
@@ -127,7 +105,7 @@ class Compilation {
 
   std::vector<const Compiled*> old_;
   std::vector<std::uint32_t>
-      old_at_;  // by position in order_: place in old_ of the equal rule, or kNone
+      old_at_;  // by position in order_: place in old_ of the equal rule, or kNoPosition
   std::vector<bool> kept_;
   std::vector<std::uint32_t> gone_;  // slots of rules that are no longer, or moved, or changed
 };
@@ -147,11 +125,9 @@ void Compilation::full() {
   out_.stats.estimated_bytes = plan.estimate();
   out_.stats.changed_rules = model_.rules.size();
   if (out_.stats.estimated_bytes > limits_.max_bytes) {
-    out_.errors.push_back({Errc::kCapacity,
-                           fmt::format("the policy may need {} bytes, the limit is {}",
-                                       out_.stats.estimated_bytes, limits_.max_bytes),
-                           {},
-                           "raise the policy memory limit or use fewer overlapping groups"});
+    out_.errors.push_back(too_big(fmt::format("the policy may need {} bytes, the limit is {}",
+                                              out_.stats.estimated_bytes, limits_.max_bytes),
+                                  "raise the policy memory limit or use fewer overlapping groups"));
     return;
   }
   auto image = Image::build(std::move(plan), limits_.max_bytes);
@@ -165,18 +141,19 @@ void Compilation::full() {
 
 bool Compilation::find_changes() {
   old_ = SnapshotReader::listing(*previous_);
-  std::vector<std::uint32_t> by_slot(slots_.count(), kNone);
+  std::vector<std::uint32_t> by_slot(slots_.count(), kNoPosition);
   for (std::uint32_t i = 0; i < old_.size(); ++i) by_slot[old_[i]->decision.rule] = i;
   std::size_t fresh = 0;
   for (const Rule* r : order_) {
     const auto slot = slots_.find(r->id);
-    std::uint32_t at = slot ? by_slot[*slot] : kNone;
-    if (at != kNone) {
+    std::uint32_t at = slot ? by_slot[*slot] : kNoPosition;
+    if (at != kNoPosition) {
       std::uint64_t print[2];
       fingerprint_rule(*r, print);
-      if (print[0] != old_[at]->fingerprint[0] || print[1] != old_[at]->fingerprint[1]) at = kNone;
+      if (print[0] != old_[at]->fingerprint[0] || print[1] != old_[at]->fingerprint[1])
+        at = kNoPosition;
     }
-    fresh += at == kNone;
+    fresh += at == kNoPosition;
     if (fresh > limits_.max_changed) return false;
     old_at_.push_back(at);
   }
@@ -217,6 +194,9 @@ void Compilation::remark_unchanged() {
   // places.
   Errors unused;
   resolve_objects(model_, unused, out_.findings);
+  for (std::size_t i = 0; i < order_.size(); ++i)
+    if (kept_[i] && old_[old_at_[i]]->is_empty)
+      out_.findings.push_back(empty_match(*order_[i], *old_[old_at_[i]]));
 }
 
 bool Compilation::try_incremental() {

@@ -23,22 +23,26 @@ bool build_one(const DimensionPlan<Key>& plan, BitStore& store, std::size_t& bud
 
 }  // namespace
 
+Error too_big(std::string message, std::string hint) {
+  Error e;
+  e.code = Errc::kCapacity;
+  e.message = std::move(message);
+  e.hint = std::move(hint);
+  return e;
+}
+
 base::Result<std::shared_ptr<const Image>> Image::build(ImagePlan plan, std::size_t max_bytes) {
   if (plan.rows_.size() > kMaxRows)
-    return Error{
-        Errc::kCapacity,
+    return too_big(
         fmt::format("the rules become {} match rows, the limit is {}", plan.rows_.size(), kMaxRows),
-        {},
-        "join services that differ in their source ports only"};
+        "join services that differ in their source ports only");
   auto image = std::make_shared<Image>();
   image->rules_ = std::move(plan.rules_);
   image->objects_ = std::move(plan.objects_);
   image->index_rules(plan);
   if (!plan.rows_.empty() && !image->build_dimensions(plan, max_bytes))
-    return Error{Errc::kCapacity,
-                 fmt::format("the policy needs more than {} bytes", max_bytes),
-                 {},
-                 "raise the policy memory limit or use fewer overlapping address groups"};
+    return too_big(fmt::format("the policy needs more than {} bytes", max_bytes),
+                   "raise the policy memory limit or use fewer overlapping address groups");
   return std::shared_ptr<const Image>(std::move(image));
 }
 
@@ -128,9 +132,10 @@ void Image::locate(const Query& q, Place& place) const noexcept {
   for (const std::uint32_t key : keys) put(applied_, applied_index_.find(key));
 }
 
-template <unsigned N, bool Applied>
-std::uint32_t Image::intersect(const Place& place, const std::uint64_t* live,
-                               base::Nanos now) const noexcept {
+// Calls sink.skip(leaf) and sink.take(leaf, rows) for the leaves where every dimension has rows in
+// common.
+template <unsigned N, bool Applied, class Sink>
+void Image::intersect(const Place& place, Sink& sink) const noexcept {
   constexpr unsigned kAll = N + (Applied ? kAppliedKeys : 0);
   // Dimension i below N is intersected; those from N on are united first, then intersected.
   const auto join = [](const auto& word_of) {
@@ -151,8 +156,6 @@ std::uint32_t Image::intersect(const Place& place, const std::uint64_t* live,
     own[i] = place.own[i];
     common[i] = place.common[i] + own[i][1];
   }
-
-  std::uint32_t best = kNoMatch;
   std::uint64_t top = join([&](unsigned i) { return own[i][0] | common[i][0]; });
   for (; top != 0; top &= top - 1) {
     const auto t = static_cast<unsigned>(std::countr_zero(top));
@@ -168,55 +171,83 @@ std::uint32_t Image::intersect(const Place& place, const std::uint64_t* live,
     for (; l1 != 0; l1 &= l1 - 1) {
       const auto b = static_cast<unsigned>(std::countr_zero(l1));
       const std::size_t leaf = std::size_t{t} * 64 + b;
-      if (leaf_first_[leaf] >= best) continue;
-      std::uint64_t rows = join([&](unsigned i) {
+      if (sink.skip(leaf)) continue;
+      const std::uint64_t rows = join([&](unsigned i) {
         const std::uint64_t has = 0 - (own1[i] >> b & 1);
         const auto below = own1[i] & ((std::uint64_t{1} << b) - 1);
         return (leaves[i][std::popcount(below)] & has) | common[i][1 + l1_count_ + leaf];
       });
-      if (live != nullptr) rows &= live[leaf];
-      for (; rows != 0; rows &= rows - 1) {
-        const std::uint32_t rule =
-            row_rule_[leaf * 64 + static_cast<unsigned>(std::countr_zero(rows))];
-        if (rule >= best) break;
-        if (is_timed_[rule] != 0 && !rules_[rule]->is_active(now)) continue;
-        best = rule;
-        break;
-      }
+      if (rows != 0) sink.take(leaf, rows);
     }
   }
-  return best;
+}
+
+template <class Sink>
+void Image::dispatch(const Place& place, Sink& sink) const noexcept {
+  if (row_rule_.empty()) return;
+  switch (dimensions_ + (has_applied_ ? 8 : 0)) {
+    case 1:
+      return intersect<1, false>(place, sink);
+    case 2:
+      return intersect<2, false>(place, sink);
+    case 3:
+      return intersect<3, false>(place, sink);
+    case 4:
+      return intersect<4, false>(place, sink);
+    case 5:
+      return intersect<5, false>(place, sink);
+    case 6:
+      return intersect<6, false>(place, sink);
+    case 9:
+      return intersect<1, true>(place, sink);
+    case 10:
+      return intersect<2, true>(place, sink);
+    case 11:
+      return intersect<3, true>(place, sink);
+    case 12:
+      return intersect<4, true>(place, sink);
+    case 13:
+      return intersect<5, true>(place, sink);
+    default:
+      return intersect<6, true>(place, sink);
+  }
 }
 
 std::uint32_t Image::match(const Place& place, const std::uint64_t* live,
                            base::Nanos now) const noexcept {
-  if (row_rule_.empty()) return kNoMatch;
-  switch (dimensions_ + (has_applied_ ? 8 : 0)) {
-    case 1:
-      return intersect<1, false>(place, live, now);
-    case 2:
-      return intersect<2, false>(place, live, now);
-    case 3:
-      return intersect<3, false>(place, live, now);
-    case 4:
-      return intersect<4, false>(place, live, now);
-    case 5:
-      return intersect<5, false>(place, live, now);
-    case 6:
-      return intersect<6, false>(place, live, now);
-    case 9:
-      return intersect<1, true>(place, live, now);
-    case 10:
-      return intersect<2, true>(place, live, now);
-    case 11:
-      return intersect<3, true>(place, live, now);
-    case 12:
-      return intersect<4, true>(place, live, now);
-    case 13:
-      return intersect<5, true>(place, live, now);
-    default:
-      return intersect<6, true>(place, live, now);
-  }
+  struct First {
+    const Image& image;
+    const std::uint64_t* live;
+    base::Nanos now;
+    std::uint32_t best = kNoMatch;
+    bool skip(std::size_t leaf) const noexcept { return image.leaf_first_[leaf] >= best; }
+    void take(std::size_t leaf, std::uint64_t rows) noexcept {
+      if (live != nullptr) rows &= live[leaf];
+      for (; rows != 0; rows &= rows - 1) {
+        const auto row = leaf * 64 + static_cast<unsigned>(std::countr_zero(rows));
+        const std::uint32_t rule = image.row_rule_[row];
+        if (rule >= best) return;
+        if (image.is_timed_[rule] != 0 && !image.rules_[rule]->is_active(now)) continue;
+        best = rule;
+        return;
+      }
+    }
+  } first{*this, live, now};
+  dispatch(place, first);
+  return first.best;
+}
+
+void Image::match_all(const Place& place, std::vector<std::uint32_t>& rules) const {
+  struct All {
+    const Image& image;
+    std::vector<std::uint32_t>& rules;
+    static bool skip(std::size_t) noexcept { return false; }
+    void take(std::size_t leaf, std::uint64_t rows) {
+      for (; rows != 0; rows &= rows - 1)
+        rules.push_back(image.row_rule_[leaf * 64 + static_cast<unsigned>(std::countr_zero(rows))]);
+    }
+  } all{*this, rules};
+  dispatch(place, all);
 }
 
 std::size_t Image::bytes() const noexcept {

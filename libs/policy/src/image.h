@@ -22,6 +22,9 @@ namespace merlon::policy {
 
 using CompiledPtr = std::shared_ptr<const Compiled>;
 
+// kCapacity, without a place.
+base::Error too_big(std::string message, std::string hint);
+
 struct Row {
   std::uint32_t rule;
   const ServiceRow* service;  // null: any
@@ -67,6 +70,9 @@ class Image {
   // is null or a bit per row.
   [[nodiscard]] std::uint32_t match(const Place& place, const std::uint64_t* live,
                                     base::Nanos now) const noexcept;
+  // control-only: all rules that match, timed or not, in no order, a rule once for each of its
+  // rows.
+  void match_all(const Place& place, std::vector<std::uint32_t>& rules) const;
 
   [[nodiscard]] const std::vector<CompiledPtr>& rules() const noexcept { return rules_; }
   [[nodiscard]] const Decision& decision(std::uint32_t rule) const noexcept {
@@ -87,9 +93,10 @@ class Image {
   [[nodiscard]] std::size_t class_count() const noexcept;
 
  private:
-  template <unsigned N, bool Applied>
-  [[nodiscard]] std::uint32_t intersect(const Place& place, const std::uint64_t* live,
-                                        base::Nanos now) const noexcept;
+  template <unsigned N, bool Applied, class Sink>
+  void intersect(const Place& place, Sink& sink) const noexcept;
+  template <class Sink>
+  void dispatch(const Place& place, Sink& sink) const noexcept;
   void index_rules(const ImagePlan& plan);
   bool build_dimensions(const ImagePlan& plan, std::size_t max_bytes);
 

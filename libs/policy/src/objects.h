@@ -56,6 +56,8 @@ void fingerprint_objects(const PolicyModel& model, std::uint64_t out[2]);
 void fingerprint_rule(const Rule& rule, std::uint64_t out[2]);
 
 SlotInfo slot_info(const Rule& rule);
+// For a rule of which nothing is left.
+Finding empty_match(const Rule& rule, const Compiled& made);
 
 // Turns rules into Compiled ones; equal lists share one set, which is also what lets the classifier
 // treat a group used by a thousand rules as one.
@@ -75,7 +77,6 @@ class RuleResolver {
   ServicePtr service_list(const std::vector<Name>& names);
   void one_service(const Name& name, ServiceTerms& terms);
   KeySetPtr intern(KeySet set);
-  void remark_empty(const Rule& rule, const Compiled& made);
 
   const Objects& objects_;
   base::Errors& errors_;

@@ -236,23 +236,21 @@ RuleResolver::ServicePtr RuleResolver::service_list(const std::vector<Name>& nam
   return slot->second = std::move(rows);
 }
 
-void RuleResolver::remark_empty(const Rule& rule, const Compiled& made) {
-  const char* what = nullptr;
+Finding empty_match(const Rule& rule, const Compiled& made) {
+  const char* what = "applied_to";
   const auto none = [](const auto& set) { return set && set->empty(); };
   if (none(made.from_zones)) what = "its source zones";
   if (none(made.to_zones)) what = "its destination zones";
   if (none(made.sources)) what = "its sources";
   if (none(made.destinations)) what = "its destinations";
   if (none(made.services)) what = "its services";
-  if (what == nullptr) return;
-  findings_.push_back(
-      {FindingCode::kEmptyMatch,
-       Severity::kWarning,
-       rule.id,
-       {},
-       rule.where,
-       {},
-       fmt::format("rule \"{}\" can't match: nothing is left of {}", rule.id, what)});
+  return {FindingCode::kEmptyMatch,
+          Severity::kWarning,
+          rule.id,
+          {},
+          rule.where,
+          {},
+          fmt::format("rule \"{}\" can't match: nothing is left of {}", rule.id, what)};
 }
 
 std::shared_ptr<Compiled> RuleResolver::resolve(const Rule& rule, RuleSlots& slots) {
@@ -287,7 +285,7 @@ std::shared_ptr<Compiled> RuleResolver::resolve(const Rule& rule, RuleSlots& slo
   const auto none = [](const auto& set) { return set && set->empty(); };
   out->is_empty = none(out->from_zones) || none(out->to_zones) || none(out->applied_to) ||
                   none(out->sources) || none(out->destinations) || none(out->services);
-  if (out->is_empty) remark_empty(rule, *out);
+  if (out->is_empty) findings_.push_back(empty_match(rule, *out));
   return out;
 }
 

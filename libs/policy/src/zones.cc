@@ -35,7 +35,10 @@ ZoneTable::ZoneTable(const PolicyModel& model, base::Errors& errors)
     names_.push_back(z.name);
   }
   if (model.zones.size() >= base::kNoZone || model.ports.size() >= base::kNoPort) {
-    errors.push_back({Errc::kCapacity, "there are 65,535 zones or ports or more", {}});
+    base::Error e;
+    e.code = Errc::kCapacity;
+    e.message = "there are 65,535 zones or ports or more";
+    errors.push_back(std::move(e));
     return;
   }
   place_ports(model, errors);

@@ -14,7 +14,7 @@ namespace merlon::policy {
 
 struct AnalysisLimits {
   std::size_t max_findings = 1000;
-  std::size_t max_pairs = 20'000'000;  // rule pairs compared
+  std::size_t max_pairs = 60'000'000;  // rule pairs compared
   bool with_info = true;               // conflicts, rules without log
 };
 
@@ -24,8 +24,10 @@ struct Analysis {
   bool is_complete = true;        // false: a limit was reached
 };
 
-// Shadowed and redundant are exact for cover by one earlier rule that has no schedule or expiry;
-// cover by several rules together (unreachable) is found when they agree in all but one dimension.
+// What is reported is true; what is not found: cover by one earlier rule whose services only
+// together take the later one's, cover by several rules (unreachable) unless they cover it in all
+// dimensions but one, and anything an earlier rule with a schedule or an expiry covers, since it
+// may stop to.
 Analysis analyse(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits = {});
 
 }  // namespace merlon::policy
