@@ -105,6 +105,17 @@ TEST(MbufPools, TooLargeIsToldWithItsNeed) {
   EXPECT_THAT(pool.error().hint, HasSubstr("MiB of DPDK memory"));
 }
 
+// 96 MiB are there; with a page for each buffer this would not fit beside the shared pool.
+TEST(MbufPools, BuffersLieSideBySide) {
+  MbufPoolSettings s;
+  s.name = "dense";
+  s.count = 16'383;
+  ASSERT_LT(mbuf_memory_size(s.count, s.data_size), 42u << 20);
+  auto pool = MbufPool::create(s);
+  ASSERT_TRUE(pool.ok()) << pool.error().to_string();
+  EXPECT_EQ((*pool)->free_count(), 16'383u);
+}
+
 TEST(DpdkPorts, NullDeviceGivesAndTakes) {
   const auto free_before = shared_pool()->free_count();
   {
