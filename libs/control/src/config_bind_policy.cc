@@ -159,7 +159,7 @@ void check_overlap(const Binding& b, const policy::PolicyModel& model,
   std::unordered_map<std::string, std::vector<std::size_t>> zones_of_port;
   for (std::size_t i = 0; i < model.zones.size(); ++i) {
     const policy::Zone& zone = model.zones[i];
-    if (!zone.networks.empty()) continue;
+    if (nodes[i]->is_mapping() && nodes[i]->find("networks") != nullptr) continue;
     for (const Name& port : zone.ports) {
       for (const std::size_t other : zones_of_port[port.text]) {
         const policy::Zone& first = model.zones[other];

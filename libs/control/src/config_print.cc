@@ -7,6 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "yaml_messages.h"
+
 namespace merlon::control {
 
 using base::Error;
@@ -15,8 +17,6 @@ using base::Errors;
 namespace {
 
 constexpr std::size_t kWidest = 160;  // characters of a source line that are shown
-
-bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 // Starts of lines, made once per file.
 class Lines {
@@ -46,15 +46,21 @@ class Lines {
   std::map<std::string_view, std::string_view> texts_;
 };
 
-// The line with tabs and control characters as spaces, so that one character is one column.
+// The line with tabs, control characters and byte order marks as spaces, bytes that are no UTF-8 as
+// U+FFFD, so that one character is one column.
 std::vector<std::string> characters_of(std::string_view line) {
   std::vector<std::string> out;
-  for (const char c : line) {
-    if (is_continuation(c) && !out.empty()) {
-      out.back() += c;
+  for (std::size_t i = 0; i < line.size();) {
+    const std::size_t length = utf8_length(line, i);
+    const auto c = static_cast<unsigned char>(line[i]);
+    if (length == 0) {
+      out.emplace_back("\xef\xbf\xbd");
+    } else if (c < 0x20 || c == 0x7f || line.substr(i, 3) == "\xef\xbb\xbf") {
+      out.emplace_back(" ");
     } else {
-      out.emplace_back(1, static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c);
+      out.emplace_back(line.substr(i, length));
     }
+    i += std::max<std::size_t>(length, 1);
   }
   return out;
 }
@@ -72,9 +78,9 @@ void print_excerpt(std::string& out, std::string_view line, const Error& e) {
       std::max<std::size_t>(std::min(characters.size(), first + kWidest), column + 1) - column;
   const std::size_t wanted =
       e.where.end_column > e.where.column ? e.where.end_column - e.where.column : 1;
-  out += fmt::format("  {:>4} | {}\n       | {}{}{}{}\n", e.where.line, shown,
-                     std::string(column - first, ' '), std::string(std::min(wanted, room), '^'),
-                     e.hint.empty() ? "" : " ", e.hint);
+  out += fmt::format("  {:>4} |{}{}\n       | {}{}{}{}\n", e.where.line, shown.empty() ? "" : " ",
+                     shown, std::string(column - first, ' '),
+                     std::string(std::min(wanted, room), '^'), e.hint.empty() ? "" : " ", e.hint);
 }
 
 void print(std::string& out, const Error& e, std::string_view severity, std::string_view colour,

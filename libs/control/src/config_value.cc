@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -118,6 +119,17 @@ Result<std::string> canonical_text_value(const Key& key, std::string_view text) 
         c == 0x7f)
       return bad("a control character in the text", "remove it");
   return std::string(text);
+}
+
+// The nearest choice, or the house's word for another's.
+std::string meant_choice(std::string_view text, const std::vector<std::string_view>& choices) {
+  static constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
+      {"allow", "permit"}, {"accept", "permit"}, {"pass", "permit"},  {"deny", "drop"},
+      {"block", "drop"},   {"discard", "drop"},  {"refuse", "reject"}};
+  for (const auto& [other, ours] : kOtherWords)
+    if (text == other && std::find(choices.begin(), choices.end(), ours) != choices.end())
+      return fmt::format("did you mean \"{}\"?", ours);
+  return did_you_mean(text, choices);
 }
 
 Result<std::string> canonical_id(std::string_view text) {
@@ -334,7 +346,7 @@ Result<std::string> canonical_value(const Key& key, std::string_view text, bool 
       for (const std::string_view c : choices)
         list += fmt::format("{}{}", list.empty() ? "" : ", ", c);
       return bad(fmt::format("\"{}\" is not one of {}", shown(text), list),
-                 did_you_mean(text, choices));
+                 meant_choice(text, choices));
     }
     case KeyType::kId:
       return canonical_id(text);

@@ -124,7 +124,7 @@ std::string_view nearest(std::string_view word, const std::vector<std::string_vi
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > 64) continue;
     const unsigned distance = edit_distance(word, candidate);
-    if (distance < least) least = distance, best = candidate;
+    if (distance < least && distance < word.size()) least = distance, best = candidate;
   }
   return best;
 }

@@ -85,8 +85,23 @@ constexpr std::array kTranslations{
     Translation{"TAG", "a line that starts with \"%\" can't stand here", "remove the line"},
 };
 
-// Length of the UTF-8 sequence at `at`; 0 when it is none (overlong forms and surrogates are none,
-// RFC 3629 section 3).
+constexpr std::size_t kMaxCharacterErrors = 20;
+
+// The one word that a line consists of, when it is one; it may be a key that lacks its colon.
+std::string_view word_without_colon(std::string_view text, std::size_t line) noexcept {
+  for (std::size_t i = 1; i < line; ++i)
+    text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
+  text = text.substr(0, text.find('\n'));
+  const std::size_t from = std::min(text.find_first_not_of(" -"), text.size());
+  text = text.substr(
+      from, text.find_last_not_of(" \r") + 1 - std::min(from, text.find_last_not_of(" \r") + 1));
+  return text.size() <= 63 && text.find_first_of(" :#[]{},\"'") == std::string_view::npos
+             ? text
+             : std::string_view();
+}
+
+}  // namespace
+
 std::size_t utf8_length(std::string_view s, std::size_t at) noexcept {
   const auto byte = [&](std::size_t i) -> unsigned {
     return at + i < s.size() ? static_cast<unsigned char>(s[at + i]) : 0U;
@@ -109,10 +124,6 @@ std::size_t utf8_length(std::string_view s, std::size_t at) noexcept {
   }
   return 0;
 }
-
-constexpr std::size_t kMaxCharacterErrors = 20;
-
-}  // namespace
 
 bool check_characters(const SourceFile& file, base::Errors& errors) {
   const std::string_view s = file.text;
@@ -155,7 +166,8 @@ bool check_characters(const SourceFile& file, base::Errors& errors) {
   return errors.size() == before;
 }
 
-Error syntax_error(const YAML::Exception& exception, const SourceFile& file, Place place) {
+Error syntax_error(const YAML::Exception& exception, const SourceFile& file, Place place,
+                   const Place& bracket) {
   Error error{.code = Errc::kInvalidValue, .message = "this is not valid YAML"};
   if (dynamic_cast<const YAML::ParserException*>(&exception) == nullptr ||
       exception.msg.find("recursion") != std::string::npos)
@@ -166,6 +178,14 @@ Error syntax_error(const YAML::Exception& exception, const SourceFile& file, Pla
     error.hint = t.hint;
     break;
   }
+  if (exception.msg.find("flow not found") != std::string::npos && bracket.line != 0) {
+    if (place.line != 0 && place.line != bracket.line)
+      error.hint += fmt::format("; noticed at line {}", place.line);
+    place = bracket;
+  }
+  if (exception.msg.starts_with("illegal map value") && place.line > 1)
+    if (const std::string_view key = word_without_colon(file.text, place.line - 1); !key.empty())
+      error.hint = fmt::format("the key \"{}\" in line {} lacks its \":\"", key, place.line - 1);
   if (place.line == 0) {
     place.line =
         static_cast<std::uint32_t>(std::count(file.text.begin(), file.text.end(), '\n')) + 1;

@@ -86,17 +86,21 @@ class TreeBuilder final : public YAML::EventHandler {
     const bool is_verbatim = node.is_plain && text_.compare(at, value.size(), value) == 0;
     node.text = is_verbatim ? text_.substr(at, value.size()) : tree_.keep(value);
     node.place = place_of(mark, is_verbatim ? value.size() : source_length(at, node.is_plain));
+    if (!node.is_plain && !is_closed(at)) {
+      fail(node.place, Errc::kInvalidValue, "a quoted text is not closed", "add the closing quote");
+      throw Stop{};
+    }
     if (!check_properties(mark, tag, anchor)) node.is_bad = true;
     add(std::move(node));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value /*style*/) override {
-    open(Node::Kind::kSequence, mark, tag, anchor);
+                       YAML::EmitterStyle::value style) override {
+    open(Node::Kind::kSequence, mark, tag, anchor, style == YAML::EmitterStyle::Flow);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value /*style*/) override {
-    open(Node::Kind::kMapping, mark, tag, anchor);
+                  YAML::EmitterStyle::value style) override {
+    open(Node::Kind::kMapping, mark, tag, anchor, style == YAML::EmitterStyle::Flow);
   }
   void OnMapEnd() override {
     report_duplicates(stack_.back().node);
@@ -104,6 +108,12 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   [[nodiscard]] bool has_root() const noexcept { return has_root_; }
+  // Place of the innermost bracket that is open.
+  [[nodiscard]] Place open_bracket() const noexcept {
+    for (std::size_t i = stack_.size(); i-- > 0;)
+      if (stack_[i].is_flow) return stack_[i].node.place;
+    return {};
+  }
   Node take_root() { return std::move(root_); }
   // Place of a library mark, for its exceptions.
   Place place_of(const YAML::Mark& mark, std::size_t length) {
@@ -130,6 +140,7 @@ class TreeBuilder final : public YAML::EventHandler {
     Node node;
     Node key;  // a mapping's key that waits for its value
     bool has_key = false;
+    bool is_flow = false;  // written in brackets
   };
 
   std::size_t offset(const YAML::Mark& mark) const noexcept {
@@ -148,6 +159,20 @@ class TreeBuilder final : public YAML::EventHandler {
   }
   std::string_view word_at(const YAML::Mark& mark) const noexcept {
     return text_.substr(offset(mark), std::min<std::size_t>(word_length(mark), 60));
+  }
+  // The library takes the end of the file for the end of a quoted text.
+  bool is_closed(std::size_t at) const noexcept {
+    const char quote = at < text_.size() ? text_[at] : ' ';
+    if (quote != '"' && quote != '\'') return true;
+    for (std::size_t i = at + 1; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\') {
+        ++i;
+      } else if (text_[i] == quote) {
+        if (quote == '"' || i + 1 >= text_.size() || text_[i + 1] != quote) return true;
+        ++i;
+      }
+    }
+    return false;
   }
   // How far a scalar reaches in its first line.
   std::size_t source_length(std::size_t at, bool is_plain) const noexcept {
@@ -188,13 +213,16 @@ class TreeBuilder final : public YAML::EventHandler {
     if (!has_tag && (tag.empty() || tag == "?" || tag == "!")) return true;
     fail(place_of(mark, word_length(mark)), Errc::kUnsupported,
          fmt::format("\"{}\" is read as a YAML tag, and tags are not supported", word_at(mark)),
-         fmt::format("to negate a name put it in quotes: \"{}\"", word_at(mark)));
+         word_at(mark).starts_with("!!")
+             ? "remove it"
+             : fmt::format("to negate a name put it in quotes: \"{}\"", word_at(mark)));
     return false;
   }
 
-  void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag,
-            YAML::anchor_t anchor) {
+  void open(Node::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+            bool is_flow) {
     Level level;
+    level.is_flow = is_flow;
     level.node.kind = kind;
     level.node.place = place_of(mark, 1);
     if (!check_properties(mark, tag, anchor)) level.node.is_bad = true;
@@ -305,8 +333,8 @@ bool ConfigTree::parse(SourceFile source, Node& out, Errors& errors) {
   } catch (const Stop&) {
     return false;
   } catch (const YAML::Exception& e) {
-    errors.push_back(
-        syntax_error(e, file, e.mark.is_null() ? Place{} : builder.place_of(e.mark, 1)));
+    errors.push_back(syntax_error(e, file, e.mark.is_null() ? Place{} : builder.place_of(e.mark, 1),
+                                  builder.open_bracket()));
     return false;
   }
   if (!builder.has_root()) {
