@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# merlon_library(NAME LAYER n [SOURCES ...] [USES merlon::x ...] [PRIVATE_USES ...])
+# merlon_library(NAME LAYER n [HOT] [SOURCES ...] [USES merlon::x ...] [PRIVATE_USES ...])
+# HOT: on the way of a packet, optimised with -O3 in releases.
 # One room: target merlon_<name>, alias merlon::<name>, public headers in include/merlon/<name>/.
 # The configure step stops when a room uses its own layer or a higher one.
 include(GNUInstallDirs)
 
 function(merlon_library name)
-  cmake_parse_arguments(A "" "LAYER" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  cmake_parse_arguments(A "HOT" "LAYER" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   if(NOT DEFINED A_LAYER)
     message(FATAL_ERROR "merlon_library(${name}): LAYER is missing")
   endif()
@@ -24,6 +25,9 @@ function(merlon_library name)
   if(A_SOURCES)
     add_library(merlon_${name} STATIC ${A_SOURCES})
     set(scope PUBLIC)
+    if(A_HOT)
+      target_compile_options(merlon_${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O3>)
+    endif()
     target_link_libraries(merlon_${name} PRIVATE merlon_warnings ${A_PRIVATE_USES})
   else()
     add_library(merlon_${name} INTERFACE)

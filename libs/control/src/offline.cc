@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merlon/control/offline.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "api_routes.h"
+#include "merlon/client/packet_words.h"
+#include "merlon/control/config_print.h"
+#include "merlon/control/daemon_view.h"
+#include "merlon/io/ring_port.h"
+
+namespace merlon::control {
+namespace {
+
+constexpr int kFailed = 1, kUsage = 2, kCheckFailed = 3;
+
+base::Result<std::vector<std::unique_ptr<io::Port>>> no_ports(const engine::EngineConfig& config) {
+  auto pool = io::BufferPool::create({.small_count = 64, .large_count = 4});
+  if (!pool) return pool.error();
+  std::vector<std::unique_ptr<io::Port>> ports;
+  for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
+    auto port = io::RingPort::create({.name = config.ports[n].name, .number = n, .depth = 2}, *pool);
+    if (!port) return port.error();
+    ports.push_back(std::move(*port));
+  }
+  return ports;
+}
+
+
+// The life cycle's own check, over a store that lives only for this.
+CheckReport check_file(Runtime& runtime, LoadResult& loaded) {
+  CheckReport report;
+  report.errors = loaded.errors;
+  report.warnings = loaded.warnings;
+  report.bundle = loaded.bundle;
+  static const engine::EngineConfig kDefault;
+  if (loaded.config || loaded.draft) {
+    CheckFindings found = runtime.check(loaded.config ? loaded.config->policy : *loaded.draft,
+                                        loaded.config ? loaded.config->engine : kDefault);
+    report.errors.insert(report.errors.end(), found.errors.begin(), found.errors.end());
+    report.warnings.insert(report.warnings.end(), found.warnings.begin(), found.warnings.end());
+  }
+  if (report.errors.empty()) report.config = std::move(loaded.config);
+  return report;
+}
+
+std::string sizes_text(const LoadedConfig& c) {
+  flow::TableOptions share = c.engine.table;
+  share.max_sessions /= std::max(1U, c.engine.workers);
+  const double mib = 1024.0 * 1024.0;
+  std::string out;
+  out += fmt::format("policy    {} rules, {} zones, at most {:.1f} MiB compiled\n", c.policy.rules.size(),
+                     c.policy.zones.size(), static_cast<double>(policy::estimate(c.policy)) / mib);
+  out += fmt::format("sessions  {} over {} workers, {:.1f} MiB\n", c.engine.table.max_sessions, c.engine.workers,
+                     static_cast<double>(flow::SessionTable::memory_for(share)) * c.engine.workers / mib);
+  return out;
+}
+
+}  // namespace
+
+int run_check(const CheckOptions& options) {
+  LoadResult loaded = load_file(options.config_file);
+  Runtime runtime(no_ports);
+  const CheckReport report = check_file(runtime, loaded);
+  if (options.output == "json") {
+    nlohmann::json out = {{"findings", nlohmann::json::parse(findings_to_json(report.errors, report.warnings))},
+                          {"errors", report.errors.size()},
+                          {"warnings", report.warnings.size()}};
+    if (report.config) {
+      out["rules"] = report.config->policy.rules.size();
+      out["policy_bytes_at_most"] = policy::estimate(report.config->policy);
+      out["sessions"] = report.config->engine.table.max_sessions;
+    }
+    fmt::print("{}\n", out.dump(2));
+    return report.errors.empty() ? 0 : kCheckFailed;
+  }
+  if (!report.errors.empty() || !report.warnings.empty())
+    std::fputs(format_findings(report.errors, report.warnings, report.bundle,
+                               {.use_colour = isatty(2) != 0,
+                                .outcome = report.errors.empty() ? "the configuration can be used"
+                                                                 : "the configuration can't be used"})
+                   .c_str(),
+               stderr);
+  if (!report.errors.empty()) return kCheckFailed;
+  std::fputs((sizes_text(*report.config) + fmt::format("{}: ok\n", options.config_file)).c_str(), stdout);
+  return 0;
+}
+
+int run_explain(const ExplainOptions& options) {
+  if (options.words.empty() || options.words.front() != "packet") {
+    std::fputs("merlond: explain -c takes: packet IN SRC[:PORT] DST[:PORT] PROTO [flags]\n", stderr);
+    return kUsage;
+  }
+  const std::vector<std::string> words(options.words.begin() + 1, options.words.end());
+  const auto packet = client::parse_packet_words(words);
+  if (!packet) {
+    std::fputs((packet.error().to_string() + "\n").c_str(), stderr);
+    return kUsage;
+  }
+  const base::Nanos now = base::wall_clock_now();
+  LoadResult loaded = load_file(options.config_file);
+  Runtime runtime(no_ports, &now);
+  const CheckReport report = check_file(runtime, loaded);
+  if (!report.errors.empty()) {
+    std::fputs(format_findings(report.errors, {}, report.bundle, {.outcome = "nothing was explained"}).c_str(), stderr);
+    return kCheckFailed;
+  }
+  if (auto applied = runtime.apply(nullptr, *report.config); !applied) {
+    std::fputs((applied.error().to_string() + "\n").c_str(), stderr);
+    return kFailed;
+  }
+  const auto explanation = explain_packet(runtime, *packet, now);
+  if (!explanation) {
+    std::fputs((explanation.error().to_string() + "\n").c_str(), stderr);
+    return kFailed;
+  }
+  const nlohmann::json answer = explanation_json(*explanation);
+  std::fputs((options.output == "json" ? answer.dump(2) + "\n" : client::explain_text(answer)).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace merlon::control
