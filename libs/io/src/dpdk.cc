@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -37,6 +38,7 @@ struct State {
   std::vector<std::string> arguments;
   std::string last_error;
   FILE* log = nullptr;
+  std::string private_folder;  // made for the EAL's files, removed at the end
 };
 State& state() {
   static State s;
@@ -133,6 +135,28 @@ rte_mempool* make_pool(const MbufPoolSettings& s, std::uint32_t cache) {
   return pool;
 }
 
+// Without root the EAL keeps files under XDG_RUNTIME_DIR, else under /tmp/dpdk, which belongs to
+// whoever came first. Where there is no such variable it gets a folder of our own for as long as it
+// runs.
+class RuntimeFolder {
+ public:
+  RuntimeFolder() {
+    if (::geteuid() == 0 || std::getenv(kVariable) != nullptr) return;
+    char path[] = "/tmp/merlon-dpdk-XXXXXX";
+    if (::mkdtemp(path) == nullptr) return;
+    state().private_folder = path;
+    ::setenv(kVariable, path, 1);
+  }
+  ~RuntimeFolder() {
+    if (!state().private_folder.empty()) ::unsetenv(kVariable);
+  }
+  RuntimeFolder(const RuntimeFolder&) = delete;
+  RuntimeFolder& operator=(const RuntimeFolder&) = delete;
+
+ private:
+  static constexpr const char* kVariable = "XDG_RUNTIME_DIR";
+};
+
 base::Error start_error(int code) {
   std::string why = Dpdk::last_error();
   if (why.empty()) why = rte_strerror(code);
@@ -173,7 +197,11 @@ base::Result<void> Dpdk::start(const DpdkOptions& options) {
   // The EAL pins the calling thread to its first core; where threads run is the engine's business.
   cpu_set_t before;
   const bool known = ::pthread_getaffinity_np(::pthread_self(), sizeof before, &before) == 0;
-  const int used = rte_eal_init(static_cast<int>(argv.size()) - 1, argv.data());
+  int used = -1;
+  {
+    const RuntimeFolder folder;
+    used = rte_eal_init(static_cast<int>(argv.size()) - 1, argv.data());
+  }
   const int error = rte_errno;
   if (known) ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
   if (used < 0) {
@@ -198,7 +226,13 @@ std::string Dpdk::last_error() {
 void Dpdk::stop() {
   State& s = state();
   if (!s.is_started) return;
+  const char* runtime = rte_eal_get_runtime_dir();
+  const std::string folder = runtime == nullptr ? "" : runtime;
   rte_eal_cleanup();
+  // Left behind otherwise, one per process id.
+  std::error_code ignored;
+  if (folder.find("/merlon-") != std::string::npos) fs::remove_all(folder, ignored);
+  if (!s.private_folder.empty()) fs::remove_all(s.private_folder, ignored);
   rte_openlog_stream(nullptr);
   if (s.log != nullptr) ::fclose(s.log);
   s.log = nullptr;
