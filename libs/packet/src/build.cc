@@ -2,11 +2,12 @@
 // Layers to bytes: from the last layer to the first, each header put in front of what it carries.
 #include "merlon/packet/build.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 
 #include "build_work.h"
 #include "parse_work.h"
@@ -69,7 +70,7 @@ bool has_field(const LayerInfo& info, std::string_view key) {
 
 std::string layer_names() {
   std::string names;
-  for (const LayerInfo& l : kLayers) names += (names.empty() ? "" : " ") + std::string(l.name);
+  for (const LayerInfo& l : kLayers) fmt::format_to(std::back_inserter(names), " {}", l.name);
   return names;
 }
 
@@ -78,7 +79,7 @@ std::optional<base::Error> check_layer(Layer& layer) {
   const LayerInfo* info = find_layer(layer.name);
   if (info == nullptr) {
     return base::Error{base::Errc::kUnknownKey, fmt::format("unknown layer \"{}\"", layer.name),
-                       layer.where, "layers: " + layer_names()};
+                       layer.where, fmt::format("layers:{}", layer_names())};
   }
   bool is_filled = false;
   for (LayerField& f : layer.fields) {

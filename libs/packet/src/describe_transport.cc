@@ -21,12 +21,14 @@ std::uint16_t expected_checksum(const Describer& d, std::uint8_t protocol, std::
 
 std::string tcp_option_words(base::ByteSpan options) {
   std::string out;
-  const auto add = [&out](std::string word) { out += (out.empty() ? "" : ",") + std::move(word); };
+  const auto add = [&out](std::string_view word) {
+    out.append(out.empty() ? "" : ",").append(word);
+  };
   while (!options.empty()) {
     const base::Byte kind = options[0];
     const std::size_t size = kind < 2 ? 1 : options.size() >= 2 ? options[1] : 0;
     if (size == 0 || size > options.size() || (kind >= 2 && size < 2)) {
-      add("hex:" + hex_of(options));
+      add(fmt::format("hex:{}", hex_of(options)));
       break;
     }
     const auto value = [&options](std::size_t at) {
@@ -45,7 +47,7 @@ std::string tcp_option_words(base::ByteSpan options) {
     else if (kind == 8 && size == 10)
       add(fmt::format("ts:{}:{}", value(2), value(6)));
     else
-      add("hex:" + hex_of(options.first(size)));
+      add(fmt::format("hex:{}", hex_of(options.first(size))));
     options = options.subspan(size);
   }
   return out;
@@ -106,7 +108,7 @@ bool describe_quote(Describer& d) {
   Describer inner{d.rest};
   inner.is_quote = true;
   describe_type(inner, d.rest[0] >> 4 == 4 ? kEtherIpv4 : kEtherIpv6);
-  const auto again = packet_from_text("raw / quote(" + inner.out + ")", {});
+  const auto again = packet_from_text(fmt::format("raw / quote({})", inner.out), {});
   if (!again || !std::equal(again->begin(), again->end(), d.rest.begin(), d.rest.end()))
     return false;
   d.layer("quote(");

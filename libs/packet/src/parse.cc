@@ -32,33 +32,71 @@ enum class Link { kEthernet, kRawIp };
 
 constexpr std::uint64_t wide(auto v, unsigned shift) noexcept { return std::uint64_t{v} << shift; }
 
-// True when the packet has been done.
-template <Link kLink>
-[[gnu::always_inline]] inline bool parse_fast(Burst& b, unsigned i, std::uint32_t domain,
-                                              base::HashSeed seed) noexcept {
-  const base::Byte* const p = b.data[i];
-  const std::uint32_t captured = b.captured[i];
-  std::uint32_t l3 = 0;
-  std::uint64_t vlan = 0;
-  // 58 bytes hold a tag, 20 bytes of IPv4 and 20 of TCP; the 60 of the shortest Ethernet frame
-  // pass.
-  if (captured < (kLink == Link::kEthernet ? 58U : 40U)) [[unlikely]]
-    return false;
-  if constexpr (kLink == Link::kEthernet) {
-    const auto type = load_raw<std::uint16_t>(p + 12);
-    l3 = 14;
-    if (type != 0x0008) {
-      if (load_raw<std::uint32_t>(p + 14) >> 16 != 0x0008 || type != 0x0081) [[unlikely]]
-        return false;
-      vlan = wide(base::load_be<std::uint16_t>(p + 14) & 0xfffU, 32);
-      l3 = 18;
-    }
-  }
-  const base::Byte* const ip = p + l3;
+// The transport header of either family, read without a branch on the protocol.
+struct Segment {
+  const base::Byte* l4;
+  std::uint32_t l4_offset;
+  std::uint32_t size;    // header and payload by the IP header
+  std::uint32_t header;  // bytes
+  std::uint32_t tcp_flags;
+  bool is_tcp, is_sound;
+};
+
+// At least 20 bytes at `l4` are readable. `size` may be a wrapped negative: then it does not fit
+// the frame.
+[[gnu::always_inline]] inline Segment read_segment(const base::Byte* l4, std::uint32_t l4_offset,
+                                                   std::uint32_t size, std::uint32_t protocol,
+                                                   std::uint32_t captured,
+                                                   std::uint32_t length) noexcept {
+  Segment s{l4, l4_offset, size, 8, l4[13], protocol == detail::kProtoTcp, false};
+  if (s.is_tcp) s.header = (l4[12] >> 4U) * 4U;
+  const std::uint32_t claimed = s.is_tcp ? s.header : base::load_be<std::uint16_t>(l4 + 4);
+  const std::uint32_t at_least = s.is_tcp ? 20 : 8;
+  s.is_sound = (claimed >= at_least) & (claimed <= size) & (size <= 0xffff) &
+               (l4_offset + size <= length) & (l4_offset + s.header <= captured) &
+               (((detail::kValidTcpFlags >> (s.tcp_flags & 63)) & 1) | !s.is_tcp) &
+               (s.is_tcp | (protocol == detail::kProtoUdp));
+  return s;
+}
+
+// The 32 bytes of Headers by five stores.
+[[gnu::always_inline]] inline void write_headers(Burst& b, unsigned i, const Segment& s,
+                                                 std::uint32_t l3, std::uint32_t hop_limit,
+                                                 bool is_reversed, std::uint64_t flags,
+                                                 std::uint32_t ethertype) noexcept {
+  auto* const h = reinterpret_cast<base::Byte*>(&b.headers[i]);
+  const std::uint64_t tcp_mask = s.is_tcp ? ~std::uint64_t{0} : 0;
+  const std::uint64_t numbers = load_raw<std::uint64_t>(s.l4 + 4) & tcp_mask;
+  const std::uint64_t window = load_raw<std::uint16_t>(s.l4 + 14) & tcp_mask;
+  const Kind kind = s.is_tcp ? Kind::kTcp : Kind::kUdp;
+  store_raw<std::uint64_t>(h, l3 | wide(s.l4_offset, 16) | wide(s.l4_offset + s.header, 32));
+  store_raw<std::uint64_t>(h + 8, (s.size - s.header) | wide(static_cast<std::uint8_t>(kind), 32) |
+                                      wide(static_cast<std::uint8_t>(is_reversed), 40) |
+                                      wide(s.tcp_flags & tcp_mask, 48) | flags << 56);
+  store_raw<std::uint32_t>(h + 16, hop_limit << 16);
+  // Both numbers turned in place: swapping all eight bytes exchanges them, the rotation puts them
+  // back.
+  store_raw<std::uint64_t>(h + 20, std::rotl(base::byteswap(numbers), 32));
+  store_raw<std::uint32_t>(h + 28,
+                           base::byteswap(static_cast<std::uint16_t>(window)) | ethertype << 16);
+  b.verdict[i] = Verdict::kUndecided;
+  b.reason[i] = base::DropReason::kNone;
+}
+
+// Ports in canonical order, the tags above them: the key's fifth word.
+[[gnu::always_inline]] inline std::uint64_t ports_word(const base::Byte* l4, bool is_reversed,
+                                                       std::uint64_t vlan) noexcept {
+  const std::uint32_t ports = base::byteswap(load_raw<std::uint32_t>(l4));
+  return (is_reversed ? ports : std::rotl(ports, 16)) | vlan;
+}
+
+// True when the packet has been done; so are the next two. At least 40 bytes at `l3` are readable.
+[[gnu::always_inline]] inline bool parse_fast_v4(Burst& b, unsigned i, std::uint32_t l3,
+                                                 std::uint64_t vlan, std::uint32_t domain,
+                                                 base::HashSeed seed) noexcept {
+  const base::Byte* const ip = b.data[i] + l3;
   const auto head = load_raw<std::uint64_t>(ip);
   const std::uint32_t total = base::byteswap(static_cast<std::uint16_t>(head >> 16));
-  const std::uint32_t protocol = ip[9];
-  const bool is_tcp = protocol == 6;
   // Version and header length in the low byte, offset and MF (not DF, not the reserved bit) in the
   // high two.
   const bool is_plain = (head & 0xff3f'0000'0000'00ffULL) == 0x45;
@@ -68,52 +106,90 @@ template <Link kLink>
              destination = static_cast<std::uint32_t>(host);
   // 0.0.0.0 and 224.0.0.0 upwards as a source are looked at by the general parser, as are equal
   // addresses.
-  const bool is_ordinary = source - 1 < 0xdfff'ffffU && source != destination;
-
-  const base::Byte* const l4 = ip + 20;
-  const std::uint32_t transport_size = total - 20;  // wraps to something huge for a lying length
-  const std::uint32_t tcp_flags = l4[13];
-  const std::uint32_t header = is_tcp ? (l4[12] >> 4U) * 4U : 8U;
-  const std::uint32_t claimed = is_tcp ? header : base::load_be<std::uint16_t>(l4 + 4);
-  const std::uint32_t at_least = is_tcp ? 20 : 8;
-  const bool is_sound = (claimed >= at_least) & (claimed <= transport_size) & (total >= 28) &
-                        (l3 + total <= b.length[i]) & (l3 + 20 + header <= captured) &
-                        (((detail::kValidTcpFlags >> (tcp_flags & 63)) & 1) | !is_tcp);
-  if (!(is_plain & is_ordinary & is_sound & (is_tcp | (protocol == 17)))) [[unlikely]]
+  const bool is_ordinary = (source - 1 < 0xdfff'ffffU) & (source != destination);
+  const Segment s = read_segment(ip + 20, l3 + 20, total - 20, ip[9], b.captured[i], b.length[i]);
+  if (!(is_plain & is_ordinary & s.is_sound)) [[unlikely]]
     return false;
 
   const bool is_reversed = source > destination;
   const std::uint64_t addresses = is_reversed ? std::rotl(raw, 32) : raw;
-  const std::uint32_t ports_host = base::byteswap(load_raw<std::uint32_t>(l4));
-  const std::uint64_t words4 = (is_reversed ? ports_host : std::rotl(ports_host, 16)) | vlan;
-  const std::uint32_t tail = domain | protocol << 16;
+  const std::uint64_t ports = ports_word(s.l4, is_reversed, vlan);
+  const std::uint32_t tail = domain | std::uint32_t{ip[9]} << 16;
   auto* const key = reinterpret_cast<base::Byte*>(&b.key[i]);
   store_raw<std::uint64_t>(key, 0);
   store_raw<std::uint64_t>(key + 8, addresses << 32 | 0xffff'0000U);
   store_raw<std::uint64_t>(key + 16, 0);
   store_raw<std::uint64_t>(key + 24, (addresses & 0xffff'ffff'0000'0000ULL) | 0xffff'0000U);
-  store_raw<std::uint64_t>(key + 32, words4);
+  store_raw<std::uint64_t>(key + 32, ports);
   store_raw<std::uint32_t>(key + 40, tail);
-  b.hash[i] = hash_v4_words(addresses, words4, tail, seed);
-
-  auto* const h = reinterpret_cast<base::Byte*>(&b.headers[i]);
-  const std::uint64_t tcp_mask = is_tcp ? ~std::uint64_t{0} : 0;
-  const std::uint64_t numbers = load_raw<std::uint64_t>(l4 + 4) & tcp_mask;
-  const std::uint64_t window = load_raw<std::uint16_t>(l4 + 14) & tcp_mask;
-  const Kind kind = is_tcp ? Kind::kTcp : Kind::kUdp;
-  store_raw<std::uint64_t>(h, l3 | wide(l3 + 20, 16) | wide(l3 + 20 + header, 32));
-  store_raw<std::uint64_t>(
-      h + 8, (transport_size - header) | wide(static_cast<std::uint8_t>(kind), 32) |
-                 wide(static_cast<std::uint8_t>(is_reversed), 40) | wide(tcp_flags & tcp_mask, 48));
-  store_raw<std::uint32_t>(h + 16, std::uint32_t{ip[8]} << 16);
-  // Both numbers turned in place: swapping all eight bytes exchanges them, the rotation puts them
-  // back.
-  store_raw<std::uint64_t>(h + 20, std::rotl(base::byteswap(numbers), 32));
-  store_raw<std::uint32_t>(h + 28,
-                           base::byteswap(static_cast<std::uint16_t>(window)) | 0x0800'0000U);
-  b.verdict[i] = Verdict::kUndecided;
-  b.reason[i] = base::DropReason::kNone;
+  b.hash[i] = hash_v4_words(addresses, ports, tail, seed);
+  write_headers(b, i, s, l3, ip[8], is_reversed, 0, detail::kEtherIpv4);
   return true;
+}
+
+[[gnu::always_inline]] inline bool parse_fast_v6(Burst& b, unsigned i, std::uint32_t l3,
+                                                 std::uint64_t vlan, std::uint32_t domain,
+                                                 base::HashSeed seed) noexcept {
+  if (b.captured[i] < l3 + 60) [[unlikely]]
+    return false;
+  const base::Byte* const ip = b.data[i] + l3;
+  const auto head = load_raw<std::uint64_t>(ip);
+  const std::uint32_t size = base::byteswap(static_cast<std::uint16_t>(head >> 32));
+  const std::uint32_t protocol = head >> 48 & 0xff;
+  const auto s0 = load_raw<std::uint64_t>(ip + 8), s1 = load_raw<std::uint64_t>(ip + 16);
+  const auto d0 = load_raw<std::uint64_t>(ip + 24), d1 = load_raw<std::uint64_t>(ip + 32);
+  // Unspecified, loopback and v4-mapped addresses begin with eight zeros, multicast with ff.
+  const bool is_ordinary =
+      (s0 != 0) & (d0 != 0) & ((s0 & 0xff) != 0xff) & ((s0 != d0) | (s1 != d1));
+  const Segment s = read_segment(ip + 40, l3 + 40, size, protocol, b.captured[i], b.length[i]);
+  if (!(((head & 0xf0) == 0x60) & is_ordinary & s.is_sound)) [[unlikely]]
+    return false;
+
+  const std::uint64_t source0 = base::byteswap(s0), destination0 = base::byteswap(d0);
+  const bool is_reversed =
+      source0 != destination0 ? source0 > destination0 : base::byteswap(s1) > base::byteswap(d1);
+  const std::uint64_t a0 = is_reversed ? d0 : s0, a1 = is_reversed ? d1 : s1;
+  const std::uint64_t b0 = is_reversed ? s0 : d0, b1 = is_reversed ? s1 : d1;
+  const std::uint64_t ports = ports_word(s.l4, is_reversed, vlan);
+  const std::uint32_t tail = domain | protocol << 16;
+  auto* const key = reinterpret_cast<base::Byte*>(&b.key[i]);
+  store_raw(key, a0);
+  store_raw(key + 8, a1);
+  store_raw(key + 16, b0);
+  store_raw(key + 24, b1);
+  store_raw(key + 32, ports);
+  store_raw<std::uint32_t>(key + 40, tail);
+  b.hash[i] = hash_v6_words({a0, a1, b0, b1}, ports, tail, seed);
+  write_headers(b, i, s, l3, ip[7], is_reversed, Headers::kIsV6, detail::kEtherIpv6);
+  return true;
+}
+
+template <Link kLink>
+[[gnu::always_inline]] inline bool parse_fast(Burst& b, unsigned i, std::uint32_t domain,
+                                              base::HashSeed seed) noexcept {
+  const base::Byte* const p = b.data[i];
+  // 58 bytes hold a tag, 20 bytes of IPv4 and 20 of TCP; the 60 of the shortest Ethernet frame
+  // pass.
+  if (b.captured[i] < (kLink == Link::kEthernet ? 58U : 40U)) [[unlikely]]
+    return false;
+  if constexpr (kLink == Link::kRawIp) {
+    return p[0] >> 4 == 6 ? parse_fast_v6(b, i, 0, 0, domain, seed)
+                          : parse_fast_v4(b, i, 0, 0, domain, seed);
+  } else {
+    constexpr std::uint16_t kIpv4 = 0x0008, kIpv6 = 0xdd86,
+                            kVlan = 0x0081;  // as they lie in memory
+    auto type = load_raw<std::uint16_t>(p + 12);
+    std::uint32_t l3 = 14;
+    std::uint64_t vlan = 0;
+    if (type == kVlan) {
+      vlan = wide(base::load_be<std::uint16_t>(p + 14) & 0xfffU, 32);
+      type = load_raw<std::uint16_t>(p + 16);
+      l3 = 18;
+    }
+    if (type == kIpv4) [[likely]]
+      return parse_fast_v4(b, i, l3, vlan, domain, seed);
+    return type == kIpv6 && parse_fast_v6(b, i, l3, vlan, domain, seed);
+  }
 }
 
 template <Link kLink>

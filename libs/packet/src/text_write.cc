@@ -69,9 +69,9 @@ void describe_payload(Describer& d) {
   } else if (d.rest.size() >= kLong && is_zero) {
     d.word(" zeros={}", d.rest.size());
   } else if (is_text(d.rest)) {
-    d.out += " " + quoted(d.rest);
+    d.word(" {}", quoted(d.rest));
   } else {
-    d.out += " 0x" + hex_of(d.rest);
+    d.word(" 0x{}", hex_of(d.rest));
   }
   d.rest = {};
 }
@@ -104,7 +104,7 @@ std::string describe(base::ByteSpan frame, LinkLayer link) {
     const std::size_t size = link == LinkLayer::kEthernet ? frame.size() : link_size(link, frame);
     if (size != 0 && size < frame.size()) {
       d.layer("payload");
-      d.out += " 0x" + hex_of(frame.first(size));
+      d.word(" 0x{}", hex_of(frame.first(size)));
       d.take(size);
     }
     const unsigned version = d.rest.empty() ? 0U : d.rest[0] >> 4U;
@@ -113,7 +113,8 @@ std::string describe(base::ByteSpan frame, LinkLayer link) {
   if (d.trailer.empty()) return d.out;
   const bool is_padding = frame.size() == 60 && std::all_of(d.trailer.begin(), d.trailer.end(),
                                                             [](base::Byte b) { return b == 0; });
-  return d.out + (is_padding ? " / trailer pad" : " / trailer 0x" + hex_of(d.trailer));
+  return is_padding ? d.out + " / trailer pad"
+                    : fmt::format("{} / trailer 0x{}", d.out, hex_of(d.trailer));
 }
 
 }  // namespace
@@ -123,7 +124,7 @@ std::string packet_to_text(base::ByteSpan frame, ParseOptions::LinkLayer link) {
   std::string text = detail::describe(frame, link);
   const auto again = packet_from_text(text, {});
   if (again && std::equal(again->begin(), again->end(), frame.begin(), frame.end())) return text;
-  return frame.empty() ? "raw" : "raw / payload 0x" + detail::hex_of(frame);
+  return frame.empty() ? "raw" : fmt::format("raw / payload 0x{}", detail::hex_of(frame));
 }
 
 }  // namespace merlon::packet

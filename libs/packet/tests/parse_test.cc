@@ -70,6 +70,16 @@ TEST(Parse, FastAndGeneralPathAgree) {
       "ipv4 src=198.51.100.7 dst=192.0.2.7 / udp sport=53 dport=9 / payload len=1400",
       "ipv4 / tcp flags=AEC win=0 / trailer pad",
       "raw / ipv4 / udp / payload len=20",
+      "raw / ipv6 / udp / payload len=20",
+      "ipv6 src=2001:db8::9 dst=2001:db8::1 hop=7 / tcp flags=PA seq=5 ack=6 win=7 "
+      "opt=nop,nop,ts:1:2 / payload len=20",
+      "vlan 5 / ipv6 src=2001:db8::1 dst=2001:db8::9 tc=3 flow=7 / udp / payload len=20 / trailer "
+      "00",
+      "ipv6 src=2001:db9::1 dst=2001:db8::9 / udp len=200 / payload len=20",
+      "ipv6 src=ff02::1 / udp / payload len=20",
+      "ipv6 src=::1 dst=::1 / udp sport=7 dport=7 / payload len=20",
+      "ipv6 / tcp flags=SF",
+      "ipv6 len=99 / udp / payload len=40",
       "ipv4 src=9.9.9.9 dst=9.9.9.9 / tcp flags=SF / trailer pad",
       "ipv4 / tcp off=4 / trailer pad",
       "ipv4 / udp len=7 / payload len=20",

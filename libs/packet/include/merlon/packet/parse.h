@@ -2,8 +2,9 @@
 #pragma once
 // The one-pass bounded parser. Fills key, hash, headers, and for packets that can't be judged
 // verdict kDrop with its reason; every other packet is left kUndecided. No allocation, no throw;
-// every read is inside `captured`. Plain Ethernet or one VLAN tag with option-less, unfragmented
-// IPv4 TCP/UDP takes an inlined path; all else goes to one general routine.
+// every read is inside `captured`. worker-owned. Cost: TCP and UDP over IPv4 or IPv6 without
+// options and fragments, with at most one VLAN tag, take an inlined path of about 25 (IPv4) cycles;
+// all else goes to one general routine of about 100.
 #include <cstdint>
 
 #include "merlon/packet/burst.h"
