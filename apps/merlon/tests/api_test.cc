@@ -187,7 +187,8 @@ TEST_F(Cli, WatchOnce) {
 }
 
 TEST_F(Cli, CompletionAsksTheDaemon) {
-  EXPECT_EQ(run({{"__complete", "--socket", socket_, "show", "sessions", "rule=no-t"}},
+  EXPECT_EQ(run(std::vector<std::string>{"__complete", "--socket", socket_, "show", "sessions",
+                                         "rule=no-t"},
                 Output{[this](std::string_view text) {
                          data_ += text;
                          return true;

@@ -124,7 +124,7 @@ TEST(Watch, DrawsWithinTheTerminal) {
   EXPECT_NE(ports.find("lan   up"), std::string::npos) << ports;
   EXPECT_EQ(ports.substr(0, 20), "fw1  running  revisi");
   const std::string drops = watch_text(p, 4, 80, 24, false);
-  EXPECT_LT(drops.find("b       2.00k"), drops.find("a           1")) << drops;
+  EXPECT_LT(drops.find("b       2.00k"), drops.find("a       1")) << drops;
   EXPECT_NE(drops.find("[5 drops]"), std::string::npos);
   EXPECT_EQ(std::count(drops.begin(), drops.end(), '\n'), 6);
   const std::string low = watch_text(p, 4, 80, 4, false);

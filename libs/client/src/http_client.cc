@@ -102,7 +102,7 @@ base::Result<void> send_all(int fd, std::string_view bytes, std::chrono::millise
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     } else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       if (auto ready = wait_for(fd, POLLOUT, timeout); !ready) return ready;
-    } else if (sent < 0 && errno == EPIPE) {
+    } else if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
       return {};  // the other side answered before reading all, for example 413: read its answer
     } else if (sent < 0 && errno != EINTR) {
       return Error{Errc::kIo, fmt::format("sending failed: {}", std::strerror(errno))};

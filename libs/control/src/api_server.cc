@@ -229,7 +229,7 @@ asio::awaitable<void> ApiServer::Impl::serve(Stream stream) {
 asio::awaitable<void> ApiServer::Impl::read_head(Stream& stream, beast::flat_buffer& buffer,
                                                  Exchange& exchange) {
   exchange.parser.header_limit(static_cast<std::uint32_t>(options.max_head_bytes));
-  exchange.parser.body_limit(options.max_body_bytes);
+  exchange.parser.body_limit(boost::none);  // the route has not been found yet; see read_body()
   stream.expires_after(options.idle_timeout);
   auto [problem, size] = co_await http::async_read_header(stream, buffer, exchange.parser, kToken);
   static_cast<void>(size);
@@ -238,12 +238,9 @@ asio::awaitable<void> ApiServer::Impl::read_head(Stream& stream, beast::flat_buf
                          problem.category() != make_error_code(http::error::bad_method).category();
     const bool is_long =
         problem == http::error::header_limit || problem == http::error::buffer_overflow;
-    if (problem == http::error::body_limit)
-      exchange.answer = refusal(413, {Errc::kCapacity, "the body is too large"});
-    else
-      exchange.answer =
-          refusal(is_long ? 431 : 400,
-                  {Errc::kInvalidValue, is_long ? "the head is too long" : "this is not HTTP"});
+    exchange.answer =
+        refusal(is_long ? 431 : 400,
+                {Errc::kInvalidValue, is_long ? "the head is too long" : "this is not HTTP"});
     co_return;
   }
   const auto& head = exchange.parser.get();
@@ -263,6 +260,14 @@ asio::awaitable<void> ApiServer::Impl::read_head(Stream& stream, beast::flat_buf
 // already.
 asio::awaitable<bool> ApiServer::Impl::read_body(Stream& stream, beast::flat_buffer& buffer,
                                                  Exchange& exchange) {
+  const std::size_t limit = exchange.route->cost == RouteCost::kSlow ? options.max_slow_body_bytes
+                                                                     : options.max_body_bytes;
+  const auto length = exchange.parser.content_length();
+  if (length && *length > limit) {
+    exchange.answer = refusal(413, {Errc::kCapacity, "the body is too large"});
+    co_return false;
+  }
+  exchange.parser.body_limit(limit);  // for chunked bodies
   if (exchange.parser.get()[http::field::expect] == "100-continue") {
     http::response<http::empty_body> go_on(http::status::continue_, 11);
     stream.expires_after(options.write_timeout);
