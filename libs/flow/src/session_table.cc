@@ -50,6 +50,14 @@ base::Ticks scale_one(base::Ticks t, unsigned scale) noexcept {
   return std::max<base::Ticks>(static_cast<base::Ticks>(std::uint64_t{t} * scale >> 10), 1);
 }
 
+base::Error make_error(base::Errc code, std::string message, std::string hint) {
+  base::Error e;
+  e.code = code;
+  e.message = std::move(message);
+  e.hint = std::move(hint);
+  return e;
+}
+
 constexpr std::size_t round_line(std::size_t n) noexcept { return (n + 63) / 64 * 64; }
 
 }  // namespace
@@ -100,18 +108,18 @@ std::size_t SessionTable::memory_for(const TableOptions& options) noexcept {
 base::Result<std::unique_ptr<SessionTable>> SessionTable::create_table(
     const TableOptions& options) {
   if (options.max_sessions == 0 || options.max_sessions > kMaxSessions)
-    return base::Error{base::Errc::kInvalidValue,
-                       fmt::format("{} sessions per worker; the table holds 1 to {}",
-                                   options.max_sessions, kMaxSessions)};
+    return make_error(base::Errc::kInvalidValue,
+                      fmt::format("{} sessions per worker; the table holds 1 to {}",
+                                  options.max_sessions, kMaxSessions),
+                      {});
   const Layout layout(options);
   std::unique_ptr<SessionTable> t(new SessionTable);
   t->memory_ = base::Region::allocate(layout.total);
   if (t->memory_.data() == nullptr)
-    return base::Error{base::Errc::kCapacity,
-                       fmt::format("{} MiB for {} sessions can't be had", (layout.total >> 20) + 1,
-                                   options.max_sessions),
-                       {},
-                       "lower max_sessions or free memory"};
+    return make_error(base::Errc::kCapacity,
+                      fmt::format("{} MiB for {} sessions can't be had", (layout.total >> 20) + 1,
+                                  options.max_sessions),
+                      "lower max_sessions or free memory");
   std::byte* const m = t->memory_.data();
   t->options_ = options;
   t->capacity_ = t->free_count_ = options.max_sessions;
@@ -174,13 +182,19 @@ void SessionTable::find_bulk(packet::Burst& burst, unsigned first, unsigned coun
 }
 
 void SessionTable::prefetch_for_create(unsigned count) const noexcept {
-  for (unsigned k = 0; k < count && k < free_count_; ++k) {
+  const unsigned from_stack = count < free_count_ ? count : free_count_;
+  for (unsigned k = 0; k < from_stack; ++k) {
     const std::uint32_t i = free_[free_count_ - 1 - k];
     __builtin_prefetch(&sessions_[i], 1);
     __builtin_prefetch(reinterpret_cast<const char*>(&sessions_[i]) + 64, 1);
     __builtin_prefetch(&nodes_[i], 1);
     __builtin_prefetch(&cold_[i], 1);
   }
+  SessionClass c = SessionClass::kHalfOpen;
+  if (oldest(c) == kNoSession) c = SessionClass::kClosing;
+  std::uint32_t i = oldest(c);
+  for (unsigned k = from_stack; k < count && i != kNoSession; ++k, i = nodes_[i].class_next)
+    prefetch_session(i);
 }
 
 std::uint32_t SessionTable::create_in_room(const packet::FlowKey& key, std::uint64_t hash,
@@ -354,6 +368,7 @@ std::uint32_t SessionTable::sweep_one(base::Ticks now) noexcept {
 
 bool SessionTable::park_again(std::uint32_t i, base::Ticks now) noexcept {
   const Session& s = sessions_[i];
+  if (s.state == SessionState::kFree) return true;  // on_end() of another one erased it
   if (is_over(s, now)) return false;
   wheel_.link(i, deadline(s), now);
   return true;

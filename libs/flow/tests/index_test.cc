@@ -81,7 +81,7 @@ TEST(TagIndexProperty, EqualsAMap) {
     Index x(64);
     std::map<std::uint32_t, std::uint64_t> model;  // number -> hash
     const auto ops = *rc::gen::container<std::vector<std::pair<std::uint8_t, std::uint8_t>>>(
-        rc::gen::arbitrary<std::pair<std::uint8_t, std::uint8_t>>());
+        600, rc::gen::arbitrary<std::pair<std::uint8_t, std::uint8_t>>());
     for (const auto& [number, spread] : ops) {
       const std::uint32_t n = number % 64;
       if (model.contains(n)) {

@@ -382,7 +382,7 @@ TEST(SessionTableProperty, EqualsAMap) {
       r.ended.clear();
     };
     const auto ops = *rc::gen::container<std::vector<std::pair<std::uint16_t, std::uint16_t>>>(
-        rc::gen::arbitrary<std::pair<std::uint16_t, std::uint16_t>>());
+        600, rc::gen::arbitrary<std::pair<std::uint16_t, std::uint16_t>>());
     for (const auto& [what, arg] : ops) {
       const std::uint32_t n = what % kNumbers;
       const auto state = static_cast<S>(1 + arg % (kSessionStateCount - 1));

@@ -116,9 +116,9 @@ TEST(WheelProperty, EqualsASortedOracle) {
     Rig r(kNodes);
     std::map<std::uint32_t, base::Ticks> oracle;
     base::Ticks now = *rc::gen::element<base::Ticks>(0, 12'345, 0xfffff000U, 0x7fffff00U);
-    const auto ops =
-        *rc::gen::container<std::vector<std::pair<std::uint8_t, std::uint32_t>>>(rc::gen::pair(
-            rc::gen::arbitrary<std::uint8_t>(), rc::gen::inRange<std::uint32_t>(0, 1U << 28)));
+    const auto ops = *rc::gen::container<std::vector<std::pair<std::uint8_t, std::uint32_t>>>(
+        600, rc::gen::pair(rc::gen::arbitrary<std::uint8_t>(),
+                           rc::gen::inRange<std::uint32_t>(0, 1U << 28)));
     for (const auto& [what, amount] : ops) {
       const std::uint32_t n = what % kNodes;
       // Distances of all magnitudes.

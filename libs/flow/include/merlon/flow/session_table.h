@@ -83,7 +83,8 @@ class SessionTable {
     }
     return create_in_room(key, hash, state, now);
   }
-  // Fetches the records that the next `count` create() calls will write.
+  // Fetches the records that the next `count` create() calls will write, and those of the sessions
+  // that they will displace. Worth it where many are created: 32 before every sixteenth.
   void prefetch_for_create(unsigned count) const noexcept;
   // Oldest half-open session, for limits on them; kNoSession when there is none.
   [[nodiscard]] std::uint32_t oldest(SessionClass c) const noexcept {
@@ -106,10 +107,18 @@ class SessionTable {
         const std::uint32_t i = sweep_one(now);
         if (i != kNoSession) end_expired(i, now, on_end);
       }
-    wheel_.advance(now, budget, [&](std::uint32_t i) noexcept {
-      if (park_again(i, now)) return;
-      end_expired(i, now, on_end);
-    });
+    // In batches, so that the misses of the sessions and of their index lines overlap.
+    std::uint32_t batch[kExpireBatch];
+    for (unsigned n = kExpireBatch; n == kExpireBatch && budget != 0; budget -= n) {
+      const unsigned most = budget < kExpireBatch ? budget : kExpireBatch;
+      n = 0;
+      wheel_.advance(now, most, [&](std::uint32_t i) noexcept {
+        batch[n++] = i;
+        prefetch_session(i);
+      });
+      for (unsigned k = 0; k < n; ++k)
+        if (!park_again(batch[k], now)) end_expired(batch[k], now, on_end);
+    }
   }
   // Whether the session's time was over at `now` though expire() has not come to it yet. track()
   // asks per packet, so that what a packet meets never depends on how far the wheel has got.
@@ -174,7 +183,15 @@ class SessionTable {
   };
   struct Layout;
 
+  static constexpr unsigned kExpireBatch = 16;
+
   SessionTable() = default;
+  void prefetch_session(std::uint32_t i) const noexcept {
+    __builtin_prefetch(&index_.bucket(nodes_[i].hash_low));
+    __builtin_prefetch(&sessions_[i], 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&sessions_[i]) + 64, 1);
+    __builtin_prefetch(&cold_[i], 1);
+  }
   [[nodiscard]] bool needs_room(SessionState state) const noexcept {
     return free_count_ == 0 ||
            (state == SessionState::kDenied && count(SessionClass::kDenied) >= denied_max_);
