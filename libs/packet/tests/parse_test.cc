@@ -79,6 +79,8 @@ TEST(Parse, FastAndGeneralPathAgree) {
       "ipv6 src=ff02::1 / udp / payload len=20",
       "ipv6 src=::1 dst=::1 / udp sport=7 dport=7 / payload len=20",
       "ipv6 / tcp flags=SF",
+      "ipv6 / udp",
+      "ipv6 next=6 / payload len=19",
       "ipv6 len=99 / udp / payload len=40",
       "ipv4 src=9.9.9.9 dst=9.9.9.9 / tcp flags=SF / trailer pad",
       "ipv4 / tcp off=4 / trailer pad",
