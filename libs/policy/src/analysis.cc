@@ -141,10 +141,6 @@ class Analyser {
     const auto& rules = image_->rules();
     for (const auto& r : rules) hulls_.push_back(r->takes_part() ? hull_of(*r) : Hull{});
     for (std::uint32_t i = 0; i < rules.size(); ++i) {
-      if (out_.findings.size() >= limits_.max_findings) {
-        out_.is_complete = false;
-        break;
-      }
       if (!rules[i]->takes_part()) continue;
       look_alone(i);
       if (!find_cover(i)) look_at_pairs(i);
@@ -160,6 +156,11 @@ class Analyser {
   }
   void add(FindingCode code, Severity severity, std::uint32_t rule, const SlotInfo* other,
            std::string message) {
+    std::size_t& n = counts_[static_cast<std::size_t>(severity)];
+    if (n++ >= limits_.max_findings) {
+      ++out_.left_out;
+      return;
+    }
     const SlotInfo& r = info(rule);
     out_.findings.push_back({code, severity, r.id, other ? other->id : std::string(), r.where,
                              other ? other->where : base::SourcePos{}, std::move(message)});
@@ -175,6 +176,7 @@ class Analyser {
   std::shared_ptr<const Image> own_image_;
   std::vector<Hull> hulls_;
   std::vector<std::uint32_t> candidates_;
+  std::array<std::size_t, 2> counts_{};  // by severity
   Analysis out_;
 };
 

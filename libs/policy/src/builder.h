@@ -15,6 +15,8 @@ class SnapshotReader {
  public:
   // Rules in order of evaluation, disabled ones included.
   static std::vector<const Compiled*> listing(const Snapshot& snapshot);
+  // Of the rules in the listing, by slot; others may hold anything.
+  static std::vector<const SlotInfo*> infos(const Snapshot& snapshot);
   static const Image& image(const Snapshot& s) { return *s.image_; }
   static const std::uint64_t* live(const Snapshot& s) {
     return s.live_.empty() ? nullptr : s.live_.data();

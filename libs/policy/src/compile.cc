@@ -221,9 +221,10 @@ bool Compilation::try_incremental() {
   remark_unchanged();
   builder.set_default(model_.default_action, model_.default_log);
   bool is_moved = gone_.size() != out_.stats.changed_rules;
+  const auto infos = SnapshotReader::infos(*previous_);
   for (std::size_t i = 0; i < order_.size() && !is_moved; ++i) {
     if (!kept_[i]) continue;
-    const SlotInfo* info = previous_->slot(old_[old_at_[i]]->decision.rule);
+    const SlotInfo* info = infos[old_[old_at_[i]]->decision.rule];
     is_moved = info == nullptr || !is_same(info->where, order_[i]->where);
   }
   const SlotInfo* d = previous_->slot(kDefaultRuleSlot);

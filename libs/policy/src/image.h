@@ -66,6 +66,14 @@ class Image {
     if (has_destination_) destination_index_.prefetch(query.destination);
   }
   void locate(const Query& query, Place& place) const noexcept;
+  // After locate(): the second line of each class and the head of its common vector.
+  void prefetch_classes(const Place& place) const noexcept {
+    if (row_rule_.empty()) return;
+    for (unsigned i = 0; i < dimensions_; ++i) {
+      __builtin_prefetch(place.own[i] + 8);
+      __builtin_prefetch(place.common[i] + place.own[i][1]);
+    }
+  }
   // The first rule in order that matches and is active, as its number; kNoMatch when none. `live`
   // is null or a bit per row.
   [[nodiscard]] std::uint32_t match(const Place& place, const std::uint64_t* live,

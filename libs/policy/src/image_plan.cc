@@ -114,7 +114,9 @@ void ImagePlan::place_rows() {
 
 std::size_t ImagePlan::estimate() const noexcept {
   constexpr std::size_t kPerRule = 512, kPerRow = 24;
-  std::size_t sum = rules_.size() * kPerRule + rows_.size() * kPerRow;
+  // The service index is there even when no rule names a service.
+  constexpr std::size_t kFixed = std::size_t{1} << 19;
+  std::size_t sum = kFixed + rules_.size() * kPerRule + rows_.size() * kPerRow;
   if (!source_) return sum;
   sum += source_->estimate() + destination_->estimate();
   for (const auto* d : {&service_, &source_port_, &from_, &to_, &applied_}) sum += (*d)->estimate();

@@ -45,6 +45,7 @@ void Snapshot::decide_bulk(const Query* queries, Decision* decisions, std::size_
     const std::size_t m = std::min(kGroup, n - i);
     for (std::size_t k = 0; k < m; ++k) image_->prefetch_index(queries[i + k]);
     for (std::size_t k = 0; k < m; ++k) image_->locate(queries[i + k], places[k]);
+    for (std::size_t k = 0; k < m; ++k) image_->prefetch_classes(places[k]);
     for (std::size_t k = 0; k < m; ++k) {
       const std::uint32_t rule = image_->match(places[k], live, now);
       decisions[i + k] = rule == Image::kNoMatch ? default_ : image_->decision(rule);
@@ -84,6 +85,15 @@ std::vector<const Compiled*> SnapshotReader::listing(const Snapshot& s) {
       out.push_back(rules[i].get());
   }
   for (; over != s.changed_.end(); ++over) out.push_back(over->rule.get());
+  return out;
+}
+
+std::vector<const SlotInfo*> SnapshotReader::infos(const Snapshot& s) {
+  std::vector<const SlotInfo*> out(s.slot_count_);
+  for (std::size_t i = 0; i < std::min(out.size(), s.slots_->size()); ++i)
+    if ((*s.slots_)[i]) out[i] = &*(*s.slots_)[i];
+  for (const auto& c : s.changed_)
+    if (c.info) out[c.rule->decision.rule] = c.info.get();
   return out;
 }
 

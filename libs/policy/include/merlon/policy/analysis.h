@@ -13,7 +13,7 @@
 namespace merlon::policy {
 
 struct AnalysisLimits {
-  std::size_t max_findings = 1000;
+  std::size_t max_findings = 1000;     // of each severity
   std::size_t max_pairs = 60'000'000;  // rule pairs compared
   bool with_info = true;               // conflicts, rules without log
 };
@@ -21,7 +21,8 @@ struct AnalysisLimits {
 struct Analysis {
   std::vector<Finding> findings;  // in order of evaluation
   std::size_t pairs = 0;          // compared
-  bool is_complete = true;        // false: a limit was reached
+  std::size_t left_out = 0;       // found, but above max_findings
+  bool is_complete = true;        // false: pairs were not compared because of max_pairs
 };
 
 // What is reported is true; what is not found: cover by one earlier rule whose services only
