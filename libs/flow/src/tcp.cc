@@ -286,6 +286,7 @@ TrackVerdict on_syn(Session& s, const Headers& h, unsigned side, TableCounters& 
 
 TrackVerdict reset(Session& s) noexcept {
   s.state = SessionState::kReset;
+  settle_scale(s);
   clear_pending(s);
   return TrackVerdict::forward();
 }
