@@ -99,11 +99,9 @@ client::HttpRequest with_accept(std::string target, std::string_view accept) {
   return request;
 }
 
-std::string with_limit(const Invocation& call, const std::string& target,
-                       const client::WriterOptions& options) {
+std::string with_limit(const std::string& target, const client::WriterOptions& options) {
   if (options.limit == 0 || !options.sort.empty() || !target.starts_with("/api/v1/sessions"))
     return target;
-  static_cast<void>(call);
   return fmt::format("{}{}limit={}", target, target.find('?') == std::string::npos ? '?' : '&',
                      options.limit);
 }
@@ -235,7 +233,7 @@ int print_list(const Invocation& call, const std::string& target) {
   const auto options = writer_options(call);
   if (!options) return fail(call, options.error());
   json unused;
-  const std::string limited = with_limit(call, target, *options);
+  const std::string limited = with_limit(target, *options);
   // The daemon's own text is what the writer here would make of it.
   const bool is_plain = options->columns.empty() && options->sort.empty() && options->has_headers &&
                         (options->limit == 0 || limited != target);
