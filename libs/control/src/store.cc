@@ -136,7 +136,8 @@ struct Store::Impl {
       is_state_sound = false;
     }
     if (state.pending && state.pending->revision != state.current) state.pending.reset();
-    if (state.current != 0 && !infos.contains(state.current) && state.current <= last) {
+    last = std::max(last, state.current);
+    if (state.current != 0 && !infos.contains(state.current)) {
       const std::uint64_t other = newest_final(state.current);
       report(revision_path(state.current),
              fmt::format("the running revision {} is lost", state.current),
