@@ -89,6 +89,8 @@ void Worker::carry(Source source) noexcept {
   WorkerContext& ctx = *context_;
   Burst& burst = ctx.burst;
 
+  // What is dropped before or beside policy must not show the rule of an earlier burst.
+  std::fill_n(burst.rule.begin(), burst.count, base::kNoRule);
   if (source == Source::kPort) parse();
   ctx.shared.wires->choose_output(burst);
   ctx.fragments.process(burst);
