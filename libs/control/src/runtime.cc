@@ -166,7 +166,11 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running, const Load
 base::Result<void> Runtime::start(const LoadedConfig& config, engine::EngineSnapshot snapshot) {
   auto ports = open_ports_(config.engine);
   if (!ports) return ports.error();
-  auto engine = engine::Engine::create(config.engine, std::move(*ports), std::move(snapshot), replay_time_);
+  engine::EngineConfig settings = config.engine;
+  // A secret of this start, so that no sender can choose keys that meet; a replay repeats itself.
+  if (replay_time_ == nullptr)
+    settings.parse.seed = settings.table.seed = settings.fragments.seed = base::HashSeed::random();
+  auto engine = engine::Engine::create(std::move(settings), std::move(*ports), std::move(snapshot), replay_time_);
   if (!engine) return engine.error();
   engine_ = std::move(*engine);
   engine_->poll_links();
