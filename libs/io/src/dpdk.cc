@@ -161,7 +161,7 @@ base::Error start_error(int code) {
   std::string why = Dpdk::last_error();
   if (why.empty()) why = rte_strerror(code);
   return make_error(base::Errc::kInternal, fmt::format("DPDK can't start: {}", why),
-                    "merlon doctor checks huge pages, drivers and permissions");
+                    "docs/operator-guide.md says what huge pages, drivers and permissions are needed");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ base::Result<void> bind(const PciDevice& device, const std::string& driver,
       fmt::format("the kernel did not bind {} to {} (now: {})", device.address, driver,
                   now.ok() && !(*now).driver.empty() ? (*now).driver : "none"),
       driver == "vfio-pci"
-          ? "is the IOMMU on? (intel_iommu=on, see merlon doctor)"
+          ? "is the IOMMU on? (kernel command line: intel_iommu=on or amd_iommu=on)"
           : fmt::format("look at dmesg; {}", bind_command(driver, device.address)));
 }
 
