@@ -73,6 +73,15 @@ class WatchSink final : public telemetry::EventSink {
   DaemonView& view_;
 };
 
+// The names are checked by the loader.
+void choose_types(telemetry::EventSink& sink, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  std::vector<telemetry::EventType> types;
+  for (const std::string& name : names)
+    if (const auto type = telemetry::event_type_from_name(name)) types.push_back(*type);
+  sink.take_only(types);
+}
+
 base::Result<void> add_sinks(telemetry::EventWriter& writer, const EventSettings& settings) {
   if (settings.file) {
     auto sink = telemetry::open_file_sink({.path = settings.file->path,
@@ -80,6 +89,7 @@ base::Result<void> add_sinks(telemetry::EventWriter& writer, const EventSettings
                                            .rotate_interval = settings.file->rotate_interval,
                                            .keep = settings.file->keep});
     if (!sink) return sink.error();
+    choose_types(**sink, settings.file->types);
     writer.add_sink(std::move(*sink));
   }
   if (settings.syslog) {
@@ -96,6 +106,7 @@ base::Result<void> add_sinks(telemetry::EventWriter& writer, const EventSettings
     }
     auto sink = telemetry::open_syslog_sink(options);
     if (!sink) return sink.error();
+    choose_types(**sink, settings.syslog->types);
     writer.add_sink(std::move(*sink));
   }
   return {};
@@ -182,7 +193,7 @@ void Daemon::note_change(const LifecycleEvent& event) {
   report.comment = event.revision.comment;
   report.cause = event.revision.reason;
   report.rules = runtime_.stats().rules;
-  events_->write(telemetry::format_config_event(report), telemetry::Severity::kNotice, report.time);
+  events_->write(telemetry::EventType::kConfig, telemetry::format_config_event(report), telemetry::Severity::kNotice, report.time);
 }
 
 void Daemon::write_stats(Nanos now) {
@@ -200,7 +211,7 @@ void Daemon::write_stats(Nanos now) {
   report.totals = telemetry::sum_counters(runtime_.engine()->counter_rows());
   const auto sinks = events_->sinks();
   report.sinks = sinks;
-  events_->write(telemetry::format_stats(report), telemetry::Severity::kInfo, now);
+  events_->write(telemetry::EventType::kStats, telemetry::format_stats(report), telemetry::Severity::kInfo, now);
 }
 
 void Daemon::each_second(Nanos now) {

@@ -7,6 +7,15 @@
 
 namespace merlon::telemetry {
 
+std::optional<EventType> event_type_from_name(std::string_view name) noexcept {
+  if (name == "policy") return EventType::kPolicy;
+  if (name == "flow") return EventType::kFlow;
+  if (name == "drop") return EventType::kDrop;
+  if (name == "stats") return EventType::kStats;
+  if (name == "config") return EventType::kConfig;
+  return std::nullopt;
+}
+
 SinkStatus EventSink::status() const {
   SinkStatus s;
   s.name = name_;

@@ -16,6 +16,18 @@ auto replay_key(const base::EventRecord& r) noexcept {
   return std::tuple(r.packet_number - 1, r.kind, r.time, r.flow_id);
 }
 
+EventType event_type(const base::EventRecord& record) noexcept {
+  switch (record.kind) {
+    case base::EventKind::kPolicy:
+      return EventType::kPolicy;
+    case base::EventKind::kFlow:
+      return EventType::kFlow;
+    case base::EventKind::kDrop:
+      break;
+  }
+  return EventType::kDrop;
+}
+
 }  // namespace
 
 Severity event_severity(const base::EventRecord& record) noexcept {
@@ -112,7 +124,9 @@ void EventWriter::emit(const base::EventRecord& record, base::Nanos now) {
   line_.clear();
   formatter_.append(record, line_);
   const Severity severity = event_severity(record);
-  for (auto& sink : sinks_) sink->write(line_, severity, now);
+  const EventType type = event_type(record);
+  for (auto& sink : sinks_)
+    if (sink->takes(type)) sink->write(line_, severity, now);
   events_.add();
 }
 
@@ -121,9 +135,10 @@ void EventWriter::flush(base::Nanos now) {
   for (auto& sink : sinks_) sink->flush(now);
 }
 
-void EventWriter::write(std::string_view line, Severity severity, base::Nanos now) {
+void EventWriter::write(EventType type, std::string_view line, Severity severity, base::Nanos now) {
   const std::lock_guard lock(sink_mutex_);
-  for (auto& sink : sinks_) sink->write(line, severity, now);
+  for (auto& sink : sinks_)
+    if (sink->takes(type)) sink->write(line, severity, now);
 }
 
 void EventWriter::request_reopen() noexcept {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 #include "schema_check.h"
@@ -110,7 +111,7 @@ TEST(EventWriter, ThreadWritesEverythingBeforeItStops) {
       while (!ring.push(record(base + n, EventKind::kDrop))) std::this_thread::yield();
   };
   std::thread a(produce, std::ref(f.one), 0), b(produce, std::ref(f.two), 1'000'000);
-  f.writer.write(R"({"event_type":"config"})", Severity::kNotice, 0);
+  f.writer.write(EventType::kConfig, R"({"event_type":"config"})", Severity::kNotice, 0);
   a.join();
   b.join();
   f.writer.stop();
@@ -145,7 +146,7 @@ TEST(EventWriter, ControlLinesAndReopenReachEverySink) {
   Seen second;
   f.writer.add_sink(std::make_unique<MemorySink>(second));
   f.writer.request_reopen();
-  f.writer.write("line", Severity::kNotice, 0);
+  f.writer.write(EventType::kStats, "line", Severity::kNotice, 0);
   for (const Seen* seen : {&f.seen, &second}) {
     EXPECT_EQ(seen->lines, std::vector<std::string>{"line"});
     EXPECT_EQ(seen->severities[0], Severity::kNotice);
@@ -155,6 +156,28 @@ TEST(EventWriter, ControlLinesAndReopenReachEverySink) {
   ASSERT_EQ(status.size(), 2U);
   EXPECT_EQ(status[0].written, 1U);
   EXPECT_EQ(status[0].bytes, 4U);
+}
+
+TEST(EventWriter, SinksTakeTheirTypesOnly) {
+  test::FixedNames names;
+  base::EventRing ring(64);
+  Seen some, all;
+  EventWriter writer({&ring}, names, {});
+  auto sink = std::make_unique<MemorySink>(some);
+  sink->take_only(std::array{EventType::kPolicy, EventType::kConfig});
+  writer.add_sink(std::move(sink));
+  writer.add_sink(std::make_unique<MemorySink>(all));
+  ring.push(record(1, EventKind::kPolicy));
+  ring.push(record(2, EventKind::kFlow));
+  ring.push(record(3, EventKind::kDrop));
+  writer.pump(0);
+  writer.write(EventType::kConfig, R"({"event_type":"config"})", Severity::kNotice, 0);
+  writer.write(EventType::kStats, R"({"event_type":"stats"})", Severity::kInfo, 0);
+  EXPECT_EQ(keys(some), (std::vector<std::string>{"1/policy/1", "0/config/0"}));
+  EXPECT_EQ(all.lines.size(), 5U);
+  for (const char* name : {"policy", "flow", "drop", "stats", "config"})
+    EXPECT_TRUE(event_type_from_name(name).has_value()) << name;
+  EXPECT_FALSE(event_type_from_name("alert").has_value());
 }
 
 TEST(EventWriter, Severities) {

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,10 @@ namespace merlon::telemetry {
 
 // Severities of RFC 5424 section 6.2.1 that events use.
 enum class Severity : std::uint8_t { kWarning = 4, kNotice = 5, kInfo = 6 };
+
+// The values of event_type.
+enum class EventType : std::uint8_t { kPolicy, kFlow, kDrop, kStats, kConfig };
+std::optional<EventType> event_type_from_name(std::string_view name) noexcept;
 
 struct SinkStatus {
   std::string name;                     // as configured: label of merlon_export_*{sink}
@@ -33,6 +39,15 @@ class EventSink {
   virtual ~EventSink() = default;
   EventSink(const EventSink&) = delete;
   EventSink& operator=(const EventSink&) = delete;
+
+  // From now on this sink gets events of these types only; without it all. Before add_sink().
+  void take_only(std::span<const EventType> types) noexcept {
+    types_ = 0;
+    for (const EventType t : types) types_ |= 1U << static_cast<unsigned>(t);
+  }
+  [[nodiscard]] bool takes(EventType type) const noexcept {
+    return ((types_ >> static_cast<unsigned>(type)) & 1U) != 0;
+  }
 
   // Takes one line without its line end. `now` serves rotation and the syslog header.
   virtual void write(std::string_view line, Severity severity, base::Nanos now) noexcept = 0;
@@ -61,6 +76,7 @@ class EventSink {
  private:
   const std::string name_, kind_;
   std::atomic<bool> reopen_{false}, failing_{false};
+  std::uint32_t types_ = ~0U;  // a bit per EventType
   std::uint64_t lost_before_outage_ = 0;
   Counter written_, lost_, bytes_;
 };

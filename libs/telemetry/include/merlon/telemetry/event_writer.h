@@ -51,7 +51,7 @@ class EventWriter {
   void flush(base::Nanos now);
 
   // A line made by control (stats, config), without line end; any thread.
-  void write(std::string_view line, Severity severity, base::Nanos now);
+  void write(EventType type, std::string_view line, Severity severity, base::Nanos now);
 
   // Any thread; for SIGHUP. Async-signal-safe.
   void request_reopen() noexcept;
