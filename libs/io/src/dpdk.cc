@@ -160,8 +160,9 @@ class RuntimeFolder {
 base::Error start_error(int code) {
   std::string why = Dpdk::last_error();
   if (why.empty()) why = rte_strerror(code);
-  return make_error(base::Errc::kInternal, fmt::format("DPDK can't start: {}", why),
-                    "docs/operator-guide.md says what huge pages, drivers and permissions are needed");
+  return make_error(
+      base::Errc::kInternal, fmt::format("DPDK can't start: {}", why),
+      "docs/operator-guide.md says what huge pages, drivers and permissions are needed");
 }
 
 }  // namespace
