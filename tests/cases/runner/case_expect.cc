@@ -11,7 +11,13 @@
 namespace merlon::cases {
 namespace {
 
-std::string words_of(const Frame& frame) { return packet::packet_to_text(frame); }
+// A packet for a message; long payloads say nothing that their beginning does not.
+std::string words_of(const Frame& frame) {
+  constexpr std::size_t kMost = 400;
+  std::string words = packet::packet_to_text(frame);
+  if (words.size() > kMost) words = fmt::format("{}... ({} bytes in all)", words.substr(0, kMost), frame.size());
+  return words;
+}
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t n = 0;
@@ -86,8 +92,9 @@ void CaseRun::name_reason(const Statement& s, const std::string& reason) {
 
 void CaseRun::check_nothing_left(const Statement& s, std::string_view before) {
   for (std::uint16_t p = 0; p < machine_->port_count(); ++p) {
-    for (const Frame& frame : pending_[p])
-      fail(s.where, fmt::format("{} nobody expected what left by {}: {}", before, machine_->port_name(p), words_of(frame)));
+    if (pending_[p].empty()) continue;
+    fail(s.where, fmt::format("{} nobody expected the {} packet(s) that left by {}, first\n    {}", before,
+                              pending_[p].size(), machine_->port_name(p), words_of(pending_[p].front())));
     pending_[p].clear();
   }
 }

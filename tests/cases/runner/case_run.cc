@@ -151,7 +151,7 @@ void CaseRun::run_one(const Statement& raw) {
   if (!rest) stop(rest.error());
   s.rest = std::move(*rest);
   const bool is_act = s.keyword != "expect" && s.keyword != "let" && s.keyword != "fragment" && s.keyword != "ignore" &&
-                      s.keyword != "include";
+                      s.keyword != "include" && s.keyword != "repeat";
   if (is_act && !is_together_) check_nothing_left(s, "before this statement");
   (this->*action)(s);
   if (result_.failures.size() >= kMaxFailures) throw Stop("further failures are not told");
