@@ -234,7 +234,7 @@ int Replay::run() {
   if (auto applied = runtime_->apply(nullptr, config_); !applied) return fail(applied.error());
   events_ = std::make_unique<telemetry::EventWriter>(
       runtime_->engine()->event_rings(), runtime_->names(),
-      telemetry::EventWriterOptions{.eve = {.community_id = options_.community_id || config_.events.community_id}});
+      telemetry::EventWriterOptions{.eve = {.host = {}, .community_id = options_.community_id || config_.events.community_id}});
   auto sink = telemetry::open_file_sink({.path = options_.out_directory + "/eve.json", .truncate = true});
   if (!sink) return fail(sink.error());
   events_->add_sink(std::move(*sink));

@@ -17,6 +17,8 @@ using packet::Kind;
 using packet::Verdict;
 
 constexpr std::uint8_t kNoQuestion = 0xff;
+// Records of new sessions are fetched this many ahead.
+constexpr unsigned kPrefetchEvery = 16;
 
 bool has_sessions(Kind kind) noexcept { return kind > Kind::kNeighbour; }
 
@@ -115,7 +117,9 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
                               .drop_reason = DropReason::kNone,
                               .max_per_rule = d.max_sessions,
                               .zone_source = q.zone_source,
-                              .zone_destination = q.zone_destination};
+                              .zone_destination = q.zone_destination,
+                              .start = ctx.clock.is_replay() ? b.time[i] : ctx.now,
+                              .packet_number = ctx.clock.is_replay() ? b.number[i] : 0};
   const std::uint32_t index =
       flow::open(b, i, ctx.table, options, opening, [&ctx](std::uint32_t victim, base::SessionEnd why) noexcept {
         note_session_end(ctx, victim, why);
@@ -125,14 +129,8 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
       b.verdict[i] = Verdict::kForward;
     return;
   }
-  flow::SessionCold& cold = ctx.table.cold(index);
-  if (ctx.clock.is_replay()) {
-    cold.start = b.time[i];
-    cold.first_packet_number = b.number[i];
-    cold.flow_id = flow::make_flow_id(b.hash[i], cold.start);
-  }
   ctx.counters.sessions_created.add();
-  if (ctx.table.at(index).is(Session::kLogStart)) report_policy(ctx, i, q, d, cold.flow_id);
+  if (ctx.table.at(index).is(Session::kLogStart)) report_policy(ctx, i, q, d, ctx.table.cold(index).flow_id);
 }
 
 void apply(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::Decision& d,
@@ -220,10 +218,9 @@ void admit(WorkerContext& ctx) noexcept {
   }
   snapshot.policy->decide_bulk(queries.data(), decisions.data(), n, ctx.now);
   ctx.counters.policy_lookups.add(n);
-  ctx.table.prefetch_for_create(n);
-
   for (unsigned m = 0; m < ctx.miss_count; ++m) {
     const unsigned i = ctx.misses[m];
+    if (m % kPrefetchEvery == 0) ctx.table.prefetch_for_create(2 * kPrefetchEvery);
     // An earlier packet of this burst may have opened the session.
     b.session[i] = ctx.table.find(b.key[i], b.hash[i]);
     if (b.session[i] != packet::kNoSession) {

@@ -204,9 +204,11 @@ std::vector<const telemetry::WorkerCounters*> Engine::counter_rows() const {
 void Engine::poll_links() {
   for (std::uint16_t p = 0; p < shared_.ports.size(); ++p) {
     const bool changed = shared_.ports[p]->poll_link();
-    const bool is_up = shared_.ports[p]->info().is_link_up;
+    const io::PortInfo info = shared_.ports[p]->info();
+    const bool is_up = info.is_link_up;
     shared_.wires->set_link(p, is_up);
-    if (!changed) continue;
+    // A link that we hold down ourselves says nothing about its cable.
+    if (!changed || info.is_held_down) continue;
     for (const WireConfig& w : shared_.config.wires) {
       if (!w.follow_link || (w.port_a != p && w.port_b != p)) continue;
       const std::uint16_t other = w.port_a == p ? w.port_b : w.port_a;

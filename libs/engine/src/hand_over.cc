@@ -2,36 +2,80 @@
 #include "stages.h"
 
 namespace merlon::engine {
+namespace {
 
+using packet::Burst;
+using packet::Headers;
+using packet::Kind;
 using packet::Verdict;
+
+bool is_fragment(const Headers& h) noexcept {
+  return h.kind == Kind::kFragment || h.is(Headers::kFirstFragment);
+}
+
+void give(WorkerContext& ctx, unsigned i, unsigned owner, bool is_resolved) noexcept {
+  Burst& b = ctx.burst;
+  HandOverRing& ring = *ctx.shared.rings[owner * ctx.shared.config.workers + ctx.index];
+  HandOver* h = ring.begin_push();
+  if (h == nullptr) {
+    b.drop(i, base::DropReason::kHandOverFull);
+    return;
+  }
+  *h = {.handle = b.handle[i],
+        .data = b.data[i],
+        .hash = b.hash[i],
+        .number = b.number[i],
+        .time = b.time[i],
+        .captured = b.captured[i],
+        .length = b.length[i],
+        .key = b.key[i],
+        .headers = b.headers[i],
+        .in_port = b.in_port[i],
+        .is_resolved = is_resolved};
+  ring.end_push();
+  b.verdict[i] = Verdict::kHandOver;
+  ctx.counters.handed_over_packets.add();
+}
+
+}  // namespace
+
+void hand_over_fragments(WorkerContext& ctx) noexcept {
+  const unsigned workers = ctx.shared.config.workers;
+  Burst& b = ctx.burst;
+  for (unsigned i = 0; i < b.count; ++i) {
+    if (!is_fragment(b.headers[i])) [[likely]]
+      continue;
+    ctx.counters.fragment_packets.add();
+    if (workers == 1 || b.verdict[i] != Verdict::kUndecided) continue;
+    const unsigned owner =
+        packet::owner_of(packet::fragment_hash(b, i, ctx.snapshot->parse.seed), workers);
+    if (owner != ctx.index) give(ctx, i, owner, false);
+  }
+}
+
+void resolve_fragments(WorkerContext& ctx) noexcept {
+  Burst& b = ctx.burst;
+  bool has_fragments = false;
+  for (unsigned i = 0; i < b.count; ++i) has_fragments |= is_fragment(b.headers[i]);
+  if (!has_fragments) [[likely]]
+    return;
+  // The table looks at undecided packets; what is resolved already passes by it.
+  for (unsigned i = 0; i < b.count; ++i)
+    if (ctx.is_resolved[i] && b.verdict[i] == Verdict::kUndecided) b.verdict[i] = Verdict::kForward;
+  ctx.fragments.process(b);
+  for (unsigned i = 0; i < b.count; ++i)
+    if (ctx.is_resolved[i] && b.verdict[i] == Verdict::kForward) b.verdict[i] = Verdict::kUndecided;
+}
 
 void hand_over(WorkerContext& ctx) noexcept {
   const unsigned workers = ctx.shared.config.workers;
   if (workers == 1) return;
-  packet::Burst& b = ctx.burst;
+  Burst& b = ctx.burst;
   for (unsigned i = 0; i < b.count; ++i) {
     // Without a key any worker will do: link control, and packets that are dropped already.
-    if (b.verdict[i] != Verdict::kUndecided || b.headers[i].kind <= packet::Kind::kNeighbour) continue;
+    if (b.verdict[i] != Verdict::kUndecided || b.headers[i].kind <= Kind::kNeighbour) continue;
     const unsigned owner = packet::owner_of(b.hash[i], workers);
-    if (owner == ctx.index) continue;
-    HandOver* h = ctx.shared.rings[owner * workers + ctx.index]->begin_push();
-    if (h == nullptr) {
-      b.drop(i, base::DropReason::kHandOverFull);
-      continue;
-    }
-    *h = {.handle = b.handle[i],
-          .data = b.data[i],
-          .hash = b.hash[i],
-          .number = b.number[i],
-          .time = b.time[i],
-          .captured = b.captured[i],
-          .length = b.length[i],
-          .key = b.key[i],
-          .headers = b.headers[i],
-          .in_port = b.in_port[i]};
-    ctx.shared.rings[owner * workers + ctx.index]->end_push();
-    b.verdict[i] = Verdict::kHandOver;
-    ctx.counters.handed_over_packets.add();
+    if (owner != ctx.index) give(ctx, i, owner, is_fragment(b.headers[i]));
   }
 }
 

@@ -28,9 +28,10 @@ policy::Query query_of(const flow::Session& s, const flow::SessionCold& cold) no
     q.source_port = swapped ? k.port_b : k.port_a;
     q.destination_port = swapped ? k.port_a : k.port_b;
   } else if (k.protocol == kIcmp || k.protocol == kIcmpV6) {
-    // The key holds what the session was opened with: the type, and for messages other than queries the code.
-    q.icmp_type = static_cast<std::uint8_t>(k.port_b);
-    q.icmp_code = static_cast<std::uint8_t>(k.port_b >> 8);
+    // A query's key holds its identifier and the type of the request; any other message's, type and code.
+    const bool is_query = s.state == flow::SessionState::kIcmpQuery;
+    q.icmp_type = static_cast<std::uint8_t>(is_query ? k.port_b : k.port_a);
+    q.icmp_code = is_query ? std::uint8_t{0} : static_cast<std::uint8_t>(k.port_b);
   }
   q.in_port = cold.in_port;
   q.out_port = cold.out_port;

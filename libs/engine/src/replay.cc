@@ -128,7 +128,8 @@ bool ReplayFeed::load() {
   link_type_ = pending_.link_type;
   if (first_time_ == 0) first_time_ = now_ = start;
   // A capture may step back in time; the engine's clock never does.
-  now_ = std::max(now_, start);
+  batch_time_ = std::max(now_, start);
+  days_passed_ = 0;
   const auto tick = [](base::Nanos t) { return t / base::kNanosPerTick; };
   while (batch_.size() < Burst::kCapacity && fetch() && tick(pending_.time) == tick(start) &&
          pending_.link_type == link_type_) {
@@ -137,6 +138,18 @@ bool ReplayFeed::load() {
     has_pending_ = false;
   }
   return true;
+}
+
+bool ReplayFeed::advance() noexcept {
+  constexpr base::Nanos kDay = 86'400 * base::kNanosPerSecond;
+  // After this long no session is left whatever its timeout, so the rest can be skipped.
+  constexpr unsigned kMostDays = 60;
+  if (batch_time_ - now_ <= kDay || ++days_passed_ > kMostDays) {
+    now_ = batch_time_;
+    return true;
+  }
+  now_ += kDay;
+  return false;
 }
 
 const std::vector<SentFrame>& ReplayFeed::sent() {
@@ -238,7 +251,11 @@ ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config, const policy:
 
 void play(ReplayFeed& feed, Engine& engine, const std::function<void()>& after_batch) {
   while (feed.load()) {
-    engine.turn_all();  // what ends before these packets ends first
+    // What ends before these packets ends first.
+    for (bool is_there = false; !is_there;) {
+      is_there = feed.advance();
+      engine.turn_all();
+    }
     feed.open();
     engine.turn_all();
     after_batch();

@@ -91,6 +91,7 @@ void report_drop(WorkerContext& ctx, unsigned i, bool is_tap) noexcept {
   r->out_port = b.out_port[i];
   r->rule = b.rule[i];
   r->length = b.length[i];
+  r->tcp_flags[0] = b.headers[i].tcp_flags;
   fill_endpoints(*r, b, i);
   ctx.events.end_push();
 }

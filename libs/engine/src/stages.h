@@ -6,8 +6,12 @@
 
 namespace merlon::engine {
 
-// hand_over.cc: gives packets of sessions that other workers own to their rings.
+// hand_over.cc: gives packets to the workers that own them. All fragments of a datagram meet on one worker first,
+// which knows what they belong to; then each goes where its session is, like any other packet.
+void hand_over_fragments(WorkerContext& ctx) noexcept;
 void hand_over(WorkerContext& ctx) noexcept;
+// Virtual reassembly of the fragments that are this worker's to resolve.
+void resolve_fragments(WorkerContext& ctx) noexcept;
 
 // admit.cc: judges again the sessions whose verdict comes from an older snapshot.
 void judge_stale(WorkerContext& ctx) noexcept;

@@ -91,10 +91,13 @@ void Worker::carry(Source source) noexcept {
 
   // What is dropped before or beside policy must not show the rule of an earlier burst.
   std::fill_n(burst.rule.begin(), burst.count, base::kNoRule);
+  burst.session.fill(packet::kNoSession);
+  burst.rule.fill(base::kNoRule);
   if (source == Source::kPort) parse();
   ctx.shared.wires->choose_output(burst);
-  ctx.fragments.process(burst);
-  if (source != Source::kOtherWorker) hand_over(ctx);
+  if (source == Source::kPort) hand_over_fragments(ctx);
+  resolve_fragments(ctx);
+  hand_over(ctx);
 
   ctx.table.find_bulk(burst, 0, burst.count);
   judge_stale(ctx);
@@ -121,8 +124,14 @@ void Worker::parse() noexcept {
 }
 
 Worker::Source Worker::receive() noexcept {
-  if (context_->fragments.take_ready(context_->burst) || context_->burst.count != 0)
-    return Source::kFragments;
+  WorkerContext& ctx = *context_;
+  if (ctx.fragments.held_count() != 0) {
+    ctx.fragments.take_ready(ctx.burst);
+    if (ctx.burst.count != 0) {
+      ctx.is_resolved.fill(true);
+      return Source::kFragments;
+    }
+  }
   if (receive_from_workers()) return Source::kOtherWorker;
   if (receive_from_ports()) return Source::kPort;
   return Source::kNothing;
@@ -149,6 +158,7 @@ bool Worker::receive_from_workers() noexcept {
       b.headers[i] = h.headers;
       b.verdict[i] = Verdict::kUndecided;
       b.reason[i] = base::DropReason::kNone;
+      ctx.is_resolved[i] = h.is_resolved;
     }
   }
   if (b.count != 0) ctx.counters.taken_over_packets.add(b.count);
@@ -163,6 +173,7 @@ bool Worker::receive_from_ports() noexcept {
     ctx.shared.ports[q.port]->receive(q.queue, ctx.burst, Burst::kCapacity);
     if (ctx.burst.count == 0) continue;
     last_port_ = ctx.shared.ports[q.port];
+    if (ctx.shared.config.workers != 1 || ctx.is_resolved[0]) ctx.is_resolved.fill(false);
     std::uint64_t bytes = 0;
     for (unsigned i = 0; i < ctx.burst.count; ++i) bytes += ctx.burst.length[i];
     ctx.counters.add_burst(ctx.burst.count, bytes);

@@ -39,8 +39,11 @@ class ReplayFeed {
 
   // The next capture; packet numbers go on counting.
   void read_from(io::CaptureReader& reader);
-  // Takes the next batch from the capture and sets the clock; the ports deliver it after open(). False at the end.
+  // Takes the next batch from the capture; the ports deliver it after open(). False at the end.
   bool load();
+  // Moves the clock towards the batch's time, by a day at most: ticks tell 24 days apart, and a capture may pause for
+  // years. True when it got there.
+  bool advance() noexcept;
   void open() noexcept { is_open_ = true; }
   // What was sent since the last call, in order; the frames are the caller's until give_back().
   const std::vector<SentFrame>& sent();
@@ -74,7 +77,8 @@ class ReplayFeed {
   std::vector<Waiting> batch_;
   std::size_t next_ = 0;
   std::vector<SentFrame> sent_;
-  base::Nanos now_ = 0, first_time_ = 0;
+  base::Nanos now_ = 0, first_time_ = 0, batch_time_ = 0;
+  unsigned days_passed_ = 0;  // since the last batch
   io::LinkType link_type_ = io::LinkType::kEthernet, pending_type_ = io::LinkType::kEthernet;
   std::uint64_t packets_ = 0, unsupported_ = 0, current_number_ = 0;
 };

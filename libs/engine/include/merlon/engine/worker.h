@@ -56,6 +56,7 @@ struct HandOver {
   packet::FlowKey key;
   packet::Headers headers;
   std::uint16_t in_port;
+  bool is_resolved;  // a fragment whose datagram another worker has seen the beginning of
 };
 using HandOverRing = base::SpscRing<HandOver>;
 
@@ -105,6 +106,9 @@ struct WorkerContext {
   unsigned serving_count = 0, serving_next = 0;
   Gauges gauges;                               // readable by all
   std::atomic<std::uint64_t> longest_turn{0};  // TSC ticks since control set it to 0
+
+  // Fragments of this burst that another worker has resolved.
+  std::array<bool, packet::Burst::kCapacity> is_resolved{};
 
   // Packets of this burst whose session does not exist yet, or whose verdict is of an older snapshot.
   unsigned miss_count = 0;
