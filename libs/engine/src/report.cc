@@ -59,7 +59,7 @@ void fill_endpoints(EventRecord& r, const Burst& b, unsigned i) noexcept {
 void report_drop(WorkerContext& ctx, unsigned i, bool is_tap) noexcept {
   const Burst& b = ctx.burst;
   ctx.counters.add_drop(b.reason[i], b.length[i]);
-  if (is_tap) ctx.counters.would_drop_packets.add();
+  if (is_tap) ctx.counters.add_would_drop(b.reason[i]);
   std::uint64_t flow_id = 0;
   if (b.session[i] != packet::kNoSession) flow_id = ctx.table.cold(b.session[i]).flow_id;
   ctx.drop_ring.write({.time = packet_time(ctx, i),

@@ -20,12 +20,12 @@ struct PortConfig {
     kPcap,    // native capture files, no DPDK
     kRing,    // in memory, for tests
   };
-  std::string name;
+  std::string name{};
   Type type = Type::kDevice;
-  std::string pci_address;            // "0000:8a:00.0"
-  std::string uio_driver;             // vfio-pci | igb_uio | uio_pci_generic; empty: leave the binding alone
-  std::string device;                 // kDevice
-  std::string read_file, write_file;  // kPcap; empty: nothing to read / write
+  std::string pci_address{};            // "0000:8a:00.0"
+  std::string uio_driver{};             // vfio-pci | igb_uio | uio_pci_generic; empty: leave the binding alone
+  std::string device{};                 // kDevice
+  std::string read_file{}, write_file{};  // kPcap; empty: nothing to read / write
   std::uint16_t mtu = 0;              // 0: leave as it is
   std::uint16_t rx_queues = 0;        // 0: one per worker
   std::uint16_t rx_descriptors = 1024, tx_descriptors = 1024;
@@ -34,7 +34,7 @@ struct PortConfig {
 
 // Two ports forwarded transparently into one another.
 struct WireConfig {
-  std::string name;
+  std::string name{};
   std::uint16_t port_a = 0, port_b = 0;
   bool follow_link = true;   // take the other link down when one goes down
   bool fail_open = false;    // forward unjudged when the engine can't judge (table full, no valid policy)
