@@ -62,11 +62,12 @@ case ${1:-} in
   servers) servers ;;
   record) record "$2" ;;
   down)
+    # The pairs by name: a namespace takes them along only when its last process has gone.
+    for link in lan0 wan0 lab-bridge; do ip link delete "$link" 2>/dev/null || true; done
     for space in office internet; do
       ip netns pids "$space" 2>/dev/null | xargs -r kill || true
       ip netns delete "$space" 2>/dev/null || true
     done
-    ip link delete lab-bridge 2>/dev/null || true
     rm -rf /tmp/lab-www /tmp/lab-www.log
     ;;
   *)
