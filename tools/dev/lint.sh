@@ -96,6 +96,8 @@ check_reference() {
     bad=1
   done
   [ $bad -eq 0 ] || echo "copy the new pages from $made to docs/reference"
+  build/release/bin/merlon completion bash | diff -u packaging/completions/merlon.bash - || bad=1
+  build/release/bin/merlon completion zsh | diff -u packaging/completions/_merlon - || bad=1
   return $bad
 }
 
