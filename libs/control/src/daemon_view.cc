@@ -237,7 +237,8 @@ std::vector<DropCount> DaemonView::drops() {
   std::vector<DropCount> out;
   for (unsigned r = 1; r < base::kDropReasonCount; ++r) {
     if (t.drop_packets[r] == 0) continue;
-    DropCount d{.reason = static_cast<DropReason>(r), .packets = t.drop_packets[r], .last = 0};
+    DropCount d{.reason = static_cast<DropReason>(r), .packets = t.drop_packets[r],
+                .would_drop = t.would_drop[r], .last = 0};
     std::uint64_t a = 0, b = 0;
     for (const auto& w : before.workers) a += w.drop_packets[r];
     for (const auto& w : last.workers) b += w.drop_packets[r];

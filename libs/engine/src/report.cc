@@ -191,6 +191,9 @@ void report_flow(WorkerContext& ctx, const Session& s, const flow::SessionCold& 
 
 void note_session_end(WorkerContext& ctx, std::uint32_t index, base::SessionEnd end) noexcept {
   const Session& s = ctx.table.at(index);
+  // A closed connection's entry is kept a while; how it was closed is why it ended.
+  if (end == base::SessionEnd::kTimeout && s.state == flow::SessionState::kTimeWait) end = base::SessionEnd::kTcpFin;
+  if (end == base::SessionEnd::kTimeout && s.state == flow::SessionState::kReset) end = base::SessionEnd::kTcpRst;
   if (s.is(Session::kLogEnd)) report_flow(ctx, s, ctx.table.cold(index), end);
   ctx.shared.hits->add_traffic(ctx.index, s.rule, s.packets[0] + s.packets[1], s.bytes[0] + s.bytes[1]);
   ctx.counters.add_session_end(end);

@@ -29,6 +29,7 @@ void CounterTotals::add(const WorkerCounters& row) noexcept {
   add_all(sessions_ended, row.sessions_ended);
   add_all(drop_packets, row.drop_packets);
   add_all(drop_bytes, row.drop_bytes);
+  add_all(would_drop, row.would_drop);
 }
 
 CounterTotals CounterTotals::since(const CounterTotals& earlier) const noexcept {
@@ -40,6 +41,7 @@ CounterTotals CounterTotals::since(const CounterTotals& earlier) const noexcept 
   subtract_all(d.sessions_ended, earlier.sessions_ended);
   subtract_all(d.drop_packets, earlier.drop_packets);
   subtract_all(d.drop_bytes, earlier.drop_bytes);
+  subtract_all(d.would_drop, earlier.would_drop);
   return d;
 }
 

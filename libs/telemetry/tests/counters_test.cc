@@ -17,6 +17,7 @@ TEST(WorkerCounters, SumsRows) {
   rows[0].add_drop(base::DropReason::kTcpWindow, 100);
   rows[1].add_drop(base::DropReason::kTcpWindow, 50);
   rows[1].add_drop(base::DropReason::kShutdown, 7);
+  rows[1].add_would_drop(base::DropReason::kTcpWindow);  // one of the two is a tap's
   rows[1].add_session_end(base::SessionEnd::kEvicted);
   const std::array<const WorkerCounters*, 2> pointers{&rows[0], &rows[1]};
   const CounterTotals sum = sum_counters(pointers);
@@ -28,6 +29,9 @@ TEST(WorkerCounters, SumsRows) {
   EXPECT_EQ(sum.drop_packets[static_cast<std::size_t>(base::DropReason::kTcpWindow)], 2U);
   EXPECT_EQ(sum.drop_bytes[static_cast<std::size_t>(base::DropReason::kTcpWindow)], 150U);
   EXPECT_EQ(sum.drop_packets.back(), 1U);
+  EXPECT_EQ(sum.would_drop[static_cast<std::size_t>(base::DropReason::kTcpWindow)], 1U);
+  EXPECT_EQ(sum.would_drop_packets, 1U);
+  EXPECT_EQ(sum.would_drop.back(), 0U);
   EXPECT_EQ(sum.sessions_ended[static_cast<std::size_t>(base::SessionEnd::kEvicted)], 1U);
   EXPECT_EQ(read_counters(rows[0]).received_packets, 3U);
 }

@@ -52,6 +52,7 @@ struct alignas(64) WorkerCounters {
   std::array<Counter, kBurstBuckets> burst_fill;
   std::array<Counter, 16> sessions_ended;  // by base::SessionEnd
   alignas(64) std::array<Counter, base::kDropReasonCount> drop_packets, drop_bytes;
+  std::array<Counter, base::kDropReasonCount> would_drop;  // tap ports: the part of drop_packets
 
   void add_drop(base::DropReason reason, std::uint64_t length) noexcept {
     add_drops(reason, 1, length);
@@ -62,6 +63,11 @@ struct alignas(64) WorkerCounters {
     drop_bytes[i].add(bytes);
     dropped_packets.add(packets);
     dropped_bytes.add(bytes);
+  }
+  // A packet of a tap port, beside add_drop().
+  void add_would_drop(base::DropReason reason) noexcept {
+    would_drop[static_cast<std::size_t>(reason)].add();
+    would_drop_packets.add();
   }
   void add_session_end(base::SessionEnd end) noexcept {
     sessions_ended[static_cast<std::size_t>(end) & 15].add();
@@ -85,6 +91,7 @@ struct CounterTotals {
   std::array<std::uint64_t, kBurstBuckets> burst_fill{};
   std::array<std::uint64_t, 16> sessions_ended{};
   std::array<std::uint64_t, base::kDropReasonCount> drop_packets{}, drop_bytes{};
+  std::array<std::uint64_t, base::kDropReasonCount> would_drop{};
 
   void add(const WorkerCounters& row) noexcept;
   // Since an earlier reading; a counter that is smaller than before counts from zero.
