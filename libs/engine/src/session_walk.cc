@@ -7,9 +7,14 @@ SessionWalk::SessionWalk(Engine& engine, Match match) : engine_(engine), match_(
 
 SessionWalk::~SessionWalk() {
   if (request_ == nullptr) return;
-  // The worker may hold the request: let it run through without matching.
+  // The worker may hold the request: let it run through without matching. It goes on only with room in the ring.
   is_given_up_.store(true, std::memory_order_relaxed);
-  engine_.wait(*request_, worker_);
+  SessionView view;
+  while (!request_->done.load(std::memory_order_acquire)) {
+    while (request_->views.pop(view)) {
+    }
+    engine_.let_work(worker_);
+  }
 }
 
 void SessionWalk::ask() {

@@ -134,6 +134,12 @@ TEST_F(EngineTest, SessionsCanBeListedAndClearedWhileTrafficFlows) {
     SessionWalk given_up(*engine_, [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
     std::vector<SessionView> views;
     EXPECT_TRUE(given_up.next(views));
+    // Answers come in turns with the walk: after these the walk's ring is full.
+    for (unsigned n = 0; n < 16; ++n) {
+      JudgeRequest other;
+      other.frame = frame("ipv4 src=10.0.0.1 dst=192.0.2.1 / udp sport=1 dport=2");
+      engine_->judge(other);
+    }
   }
   const auto half = [](const flow::Session&, const flow::SessionCold& c, base::Ticks) { return c.flow_id % 2 == 0; };
   const auto even = static_cast<std::uint64_t>(std::ranges::count_if(ids, [](auto id) { return id % 2 == 0; }));
