@@ -166,7 +166,7 @@ def test_exit_codes(context):
         for words in (["check", "-c", broken], ["config", "check", broken], ["config", "commit", broken]):
             said = daemon.merlon(*words, code=3)
             check(re.search(r"broken\.yaml:\d+:\d+: error", said), said)
-        daemon.merlon("config", "confirm", code=5)
+        daemon.merlon("config", "confirm", code=1)
         daemon.merlon("config", "commit", daemon.config, "--base", "77", code=6)
         daemon.merlon("config", "rollback", "99", code=1)
         daemon.merlon("show", "config", "--revision", "99", code=1)

@@ -101,7 +101,7 @@ def test_confirm_runs_out(context):
         lab.daemon.merlon("config", "confirm")
         check(lab.daemon.get("/api/v1/status")["confirm_deadline"] is None, "nothing waits after the confirmation")
         check_equal(revision(lab), 4, "revision after the confirmation")
-        lab.daemon.merlon("config", "confirm", code=5)
+        lab.daemon.merlon("config", "confirm", code=1)
 
 
 def test_kill_while_waiting(context):
