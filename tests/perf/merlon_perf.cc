@@ -30,7 +30,7 @@ bool parse(int argc, char** argv, Options& options) {
                     {"--sessions", "0"},       {"--workers", "1"},
                     {"--cores", "1"},          {"--way", "engine"},
                     {"--seconds", "1"},        {"--runs", "5"},
-                    {"--packets", "10000000"}, {"--classbench", "/work/shared/data/classbench"}};
+                    {"--packets", "10000000"}, {"--classbench", "../shared/data/classbench"}};
   for (int i = 2; i < argc; i += 2) {
     if (!options.values.contains(argv[i]) || i + 1 == argc) return false;
     options.values[argv[i]] = argv[i + 1];

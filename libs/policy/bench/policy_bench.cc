@@ -29,7 +29,7 @@ double seconds_since(Clock::time_point t) {
 }
 
 struct Options {
-  std::string classbench = "/work/shared/data/classbench";
+  std::string classbench = "../shared/data/classbench";
   std::string only;
   unsigned passes = 7;
 };
