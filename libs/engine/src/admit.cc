@@ -17,6 +17,7 @@ using packet::Kind;
 using packet::Verdict;
 
 constexpr std::uint8_t kNoQuestion = 0xff;
+constexpr std::uint8_t kUdpLite = 136;
 // Records of new sessions are fetched this many ahead.
 constexpr unsigned kPrefetchEvery = 16;
 
@@ -77,6 +78,7 @@ void judge_again(WorkerContext& ctx, unsigned i) noexcept {
   const bool is_late = ctx.table.is_over(s, ctx.now_ticks);  // track() will end it as timed out
   if (s.is(Session::kKeepOnChange) || s.is(Session::kDropAll) || is_late) {
     s.generation = ctx.snapshot->generation;
+    --ctx.stale_count;
     return;
   }
   flow::SessionCold& cold = ctx.table.cold(index);
@@ -86,6 +88,7 @@ void judge_again(WorkerContext& ctx, unsigned i) noexcept {
   if (d.action == Action::kPermit && (!s.is(Session::kKillOnChange) || d.rule == s.rule)) {
     if (d.rule != s.rule) ctx.table.count_rule(index, d.rule);
     s.generation = ctx.snapshot->generation;
+    --ctx.stale_count;
     cold.zone_source = q.zone_source;
     cold.zone_destination = q.zone_destination;
     s.flags = static_cast<std::uint8_t>((s.flags & ~kPolicyFlags) | session_flags(d));
@@ -125,7 +128,8 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
         note_session_end(ctx, victim, why);
       });
   if (index == packet::kNoSession) {
-    if (b.reason[i] == DropReason::kSessionTableFull && ctx.snapshot->table_full == Pass::kForward)
+    const bool is_open = ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[b.in_port[i]] != 0;
+    if (b.reason[i] == DropReason::kSessionTableFull && is_open)
       b.verdict[i] = Verdict::kForward;
     return;
   }
@@ -136,8 +140,8 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
 void apply(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::Decision& d,
            flow::TrackOptions options) noexcept {
   Burst& b = ctx.burst;
-  if (d.midstream != 0) {
-    options.tcp.allow_midstream = d.midstream == 1;
+  if (d.midstream != 0) options.tcp.allow_midstream = d.midstream == 1;
+  if (ctx.snapshot->has_midstream_rules) {
     if (const DropReason why = flow::may_open(b, i, options); why != DropReason::kNone) {
       b.drop(i, why);
       return;
@@ -182,7 +186,8 @@ policy::Query query_of_packet(const EngineSnapshot& snapshot, const Burst& b, un
   q.source = swapped ? k.b : k.a;
   q.destination = swapped ? k.a : k.b;
   q.protocol = k.protocol;
-  if (h.kind == Kind::kTcp || h.kind == Kind::kUdp || h.kind == Kind::kSctp || h.kind == Kind::kFragment) {
+  if (h.kind == Kind::kTcp || h.kind == Kind::kUdp || h.kind == Kind::kSctp || h.kind == Kind::kFragment ||
+      k.protocol == kUdpLite) {
     q.source_port = swapped ? k.port_b : k.port_a;
     q.destination_port = swapped ? k.port_a : k.port_b;
   }

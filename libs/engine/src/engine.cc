@@ -14,6 +14,7 @@
 namespace merlon::engine {
 namespace {
 
+constexpr std::uint32_t kLinkSize = 14 + 2 * 4;  // Ethernet and two tags
 constexpr std::size_t kHandOverDepth = 4096;
 // A worker answers within microseconds; one that does not for this long is stuck or starved, which is told and
 // keeps the old snapshot alive, and is never a reason to free it.
@@ -54,6 +55,8 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   for (const auto& p : engine->ports_) shared.ports.push_back(p.get());
   shared.wires = std::make_unique<forward::WireTable>(shared.ports.size());
   for (const WireConfig& w : shared.config.wires) shared.wires->pair(w.port_a, w.port_b);
+  for (std::uint16_t p = 0; p < shared.config.ports.size(); ++p)
+    if (const std::uint32_t mtu = shared.config.ports[p].mtu; mtu != 0) shared.wires->set_max_frame(p, mtu + kLinkSize);
   shared.hits = std::make_unique<policy::HitCounters>(shared.config.workers);
   shared.epoch = replay_time != nullptr ? *replay_time : base::wall_clock_now();
   shared.epoch -= shared.epoch % base::kNanosPerTick;

@@ -106,7 +106,7 @@ void judge(WorkerContext& ctx, JudgeRequest& r) noexcept {
       b.verdict[0] = Verdict::kForward;
     }
   }
-  ctx.shared.wires->check_output(b);
+  ctx.shared.wires->check_output(b, false);
 }
 
 }  // namespace merlon::engine

@@ -70,6 +70,8 @@ EngineSnapshot make_snapshot(const EngineConfig& config, const policy::PolicyMod
   // Ports of one wire share a domain, so that both directions of a session meet; every tap is its own.
   s.domains.resize(config.ports.size());
   for (std::size_t p = 0; p < s.domains.size(); ++p) s.domains[p] = static_cast<std::uint16_t>(p);
+  s.fails_open.resize(config.ports.size());
+  for (const WireConfig& w : config.wires) s.fails_open[w.port_a] = s.fails_open[w.port_b] = w.fail_open ? 1 : 0;
   for (const WireConfig& w : config.wires) s.domains[w.port_a] = s.domains[w.port_b] = std::min(w.port_a, w.port_b);
   s.policy = std::move(policy);
   return s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What became of a burst, told once: counters, the ring of last drops, events.
 #include <algorithm>
+#include <bit>
 
 #include "stages.h"
 
@@ -105,20 +106,33 @@ base::Nanos time_of(const WorkerContext& ctx, base::Ticks ticks) noexcept {
 
 void report(WorkerContext& ctx) noexcept {
   const Burst& b = ctx.burst;
-  for (unsigned i = 0; i < b.count; ++i)
-    if (b.verdict[i] == Verdict::kDrop) [[unlikely]]
-      report_drop(ctx, i, b.out_port[i] == base::kNoPort);
+  for (std::uint64_t left = b.verdict_mask(Verdict::kDrop); left != 0; left &= left - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(left));
+    report_drop(ctx, i, b.out_port[i] == base::kNoPort);
+  }
 }
 
 void transmit(WorkerContext& ctx) noexcept {
   const Burst& b = ctx.burst;
   std::uint64_t packets = 0, bytes = 0, tapped = 0;
-  for (unsigned i = 0; i < b.count; ++i) {
-    const bool is_forwarded = b.verdict[i] == Verdict::kForward;
-    const bool is_tap = b.out_port[i] == base::kNoPort;
-    packets += is_forwarded && !is_tap ? 1U : 0U;
-    bytes += is_forwarded && !is_tap ? b.length[i] : 0U;
-    tapped += is_tap && (is_forwarded || b.verdict[i] == Verdict::kDrop) ? 1U : 0U;
+  const std::uint64_t forwarded = b.verdict_mask(Verdict::kForward);
+  const std::uint64_t dropped = b.verdict_mask(Verdict::kDrop);
+  if (forwarded == b.used_mask() && b.count != 0) [[likely]] {
+    // All of them leave; a tap's ports are kNoPort, which is the largest number there is.
+    std::uint16_t highest = 0;
+    for (unsigned i = 0; i < b.count; ++i) highest = std::max(highest, b.out_port[i]);
+    for (unsigned i = 0; i < b.count; ++i) bytes += b.length[i];
+    packets = b.count;
+    if (highest == base::kNoPort) packets = bytes = 0;
+  }
+  if (packets == 0) {
+    for (unsigned i = 0; i < b.count; ++i) {
+      const std::uint64_t bit = std::uint64_t{1} << i;
+      const bool is_tap = b.out_port[i] == base::kNoPort;
+      packets += (forwarded & bit) != 0 && !is_tap ? 1U : 0U;
+      bytes += (forwarded & bit) != 0 && !is_tap ? b.length[i] : 0U;
+      tapped += is_tap && ((forwarded | dropped) & bit) != 0 ? 1U : 0U;
+    }
   }
   const forward::Lost lost = ctx.output.finish(b);
   if (packets != 0) {
@@ -197,6 +211,7 @@ void note_session_end(WorkerContext& ctx, std::uint32_t index, base::SessionEnd 
   if (s.is(Session::kLogEnd)) report_flow(ctx, s, ctx.table.cold(index), end);
   ctx.shared.hits->add_traffic(ctx.index, s.rule, s.packets[0] + s.packets[1], s.bytes[0] + s.bytes[1]);
   ctx.counters.add_session_end(end);
+  if (ctx.snapshot != nullptr && s.generation != ctx.snapshot->generation && ctx.stale_count != 0) --ctx.stale_count;
   for (unsigned i = 0; i < ctx.burst.count; ++i)
     if (ctx.burst.session[i] == index) ctx.burst.session[i] = packet::kNoSession;
 }

@@ -44,7 +44,7 @@ void serve_judge(WorkerContext& ctx, JudgeRequest& r) {
   b.captured[0] = b.length[0] = static_cast<std::uint32_t>(r.frame.size());
   b.in_port[0] = r.in_port;
   packet::parse(b, ctx.snapshot->parse, ctx.snapshot->domains.data());
-  ctx.shared.wires->choose_output(b);
+  ctx.shared.wires->choose_output(b, false);
   r.key = b.key[0];
   r.kind = static_cast<std::uint8_t>(b.headers[0].kind);
   r.direction = b.headers[0].direction;

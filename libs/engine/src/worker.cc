@@ -69,6 +69,7 @@ bool Worker::turn() noexcept {
   ctx.burst.count = 0;
   if (ctx.snapshot != seen_snapshot_) {
     seen_snapshot_ = ctx.snapshot;
+    ctx.stale_count = ctx.table.count();
     ctx.table.set_timeouts(ctx.snapshot->timeouts);
   }
 
@@ -88,39 +89,41 @@ bool Worker::turn() noexcept {
 void Worker::carry(Source source) noexcept {
   WorkerContext& ctx = *context_;
   Burst& burst = ctx.burst;
-
-  // What is dropped before or beside policy must not show the rule of an earlier burst.
-  std::fill_n(burst.rule.begin(), burst.count, base::kNoRule);
   burst.session.fill(packet::kNoSession);
   burst.rule.fill(base::kNoRule);
-  if (source == Source::kPort) parse();
-  ctx.shared.wires->choose_output(burst);
-  if (source == Source::kPort) hand_over_fragments(ctx);
-  resolve_fragments(ctx);
+
+  // Plain: whole TCP and UDP packets only, nothing refused; uniform: one input port. The usual burst is both.
+  const bool is_plain = source == Source::kPort && parse();
+  const bool is_uniform = source == Source::kPort && !ctx.clock.is_replay();
+  ctx.shared.wires->choose_output(burst, is_uniform);
+  if (!is_plain) {
+    if (source == Source::kPort) hand_over_fragments(ctx);
+    resolve_fragments(ctx);
+  }
   hand_over(ctx);
 
   ctx.table.find_bulk(burst, 0, burst.count);
-  judge_stale(ctx);
+  if (ctx.stale_count != 0) judge_stale(ctx);
   track(ctx);
-  admit(ctx);
-  pass_unsessioned(ctx);
+  if (burst.verdict_mask(Verdict::kUndecided) != 0) {
+    admit(ctx);
+    pass_unsessioned(ctx);
+  }
 
-  ctx.shared.wires->check_output(burst);
+  ctx.shared.wires->check_output(burst, is_uniform);
   report(ctx);
-  ctx.fragments.settle(burst);
+  if (!is_plain) ctx.fragments.settle(burst);
   transmit(ctx);
 }
 
-void Worker::parse() noexcept {
+bool Worker::parse() noexcept {
   WorkerContext& ctx = *context_;
   const io::LinkType type = last_port_->link_type();
-  if (type == io::LinkType::kEthernet) [[likely]] {
-    packet::parse(ctx.burst, ctx.snapshot->parse, ctx.snapshot->domains.data());
-    return;
-  }
+  if (type == io::LinkType::kEthernet) [[likely]]
+    return packet::parse(ctx.burst, ctx.snapshot->parse, ctx.snapshot->domains.data());
   packet::ParseOptions options = ctx.snapshot->parse;
   options.link_layer = io::link_layer_of(type).value_or(options.link_layer);
-  packet::parse(ctx.burst, options, ctx.snapshot->domains.data());
+  return packet::parse(ctx.burst, options, ctx.snapshot->domains.data());
 }
 
 Worker::Source Worker::receive() noexcept {

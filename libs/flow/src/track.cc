@@ -105,7 +105,7 @@ TrackVerdict track_denied(Session& s, const Burst& b, unsigned i, unsigned side)
   return TrackVerdict::drop(why);
 }
 
-// All but a plain TCP segment in its window.
+// All but a plain TCP segment in its window and a datagram that changes nothing.
 void track_rest(Burst& b, unsigned i, SessionTable& table, const TrackOptions& options,
                 EndList& ends) noexcept {
   const std::uint32_t index = b.session[i];
@@ -133,6 +133,14 @@ void track_rest(Burst& b, unsigned i, SessionTable& table, const TrackOptions& o
     if (b.session[k] == index && b.verdict[k] == Verdict::kUndecided) b.session[k] = kNoSession;
 }
 
+// A datagram that leaves the session's state as it is.
+inline bool keeps_udp_state(const Session& s, Kind kind, unsigned side) noexcept {
+  return (kind == Kind::kUdp) &
+         ((s.state == SessionState::kUdpStream) |
+          ((s.state == SessionState::kUdpUnreplied) & (side == 0)) |
+          ((s.state == SessionState::kUdpReplied) & (side == 1)));
+}
+
 inline void track_at(Burst& b, unsigned i, SessionTable& table, const TrackOptions& options,
                      EndList& ends) noexcept {
   const std::uint32_t index = b.session[i];
@@ -142,6 +150,12 @@ inline void track_at(Burst& b, unsigned i, SessionTable& table, const TrackOptio
   const unsigned side = s.side(h.direction);
   if (h.kind == Kind::kTcp && !table.is_over(s, b.now_ticks) && track_tcp_fast(s, h, side))
       [[likely]] {
+    s.last_seen = b.now_ticks;
+    count_packet(s, side, b.length[i]);
+    b.verdict[i] = Verdict::kForward;
+    return;
+  }
+  if (keeps_udp_state(s, h.kind, side) && !table.is_over(s, b.now_ticks)) [[likely]] {
     s.last_seen = b.now_ticks;
     count_packet(s, side, b.length[i]);
     b.verdict[i] = Verdict::kForward;

@@ -13,10 +13,10 @@ Output::Output(std::vector<io::Port*> ports, unsigned queue) : ports_(std::move(
 Lost Output::finish(const Burst& burst) noexcept {
   if (burst.count == 0) return {};
   const std::uint16_t out = burst.out_port[0];
-  bool is_uniform = out != base::kNoPort;
-  for (unsigned i = 0; i < burst.count; ++i)
-    is_uniform &= burst.verdict[i] == Verdict::kForward && burst.out_port[i] == out;
-  if (!is_uniform) [[unlikely]]
+  unsigned other_ports = 0;
+  for (unsigned i = 0; i < burst.count; ++i) other_ports |= static_cast<unsigned>(burst.out_port[i] ^ out);
+  if (out == base::kNoPort || other_ports != 0 || burst.verdict_mask(Verdict::kForward) != burst.used_mask())
+      [[unlikely]]
     return send_mixed(burst);
   Lost lost;
   const unsigned sent = ports_[out]->transmit(queue_, burst.handle.data(), burst.count);

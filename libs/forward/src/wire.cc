@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/forward/wire.h"
 
+#include <algorithm>
+
 namespace merlon::forward {
 
 using base::DropReason;
@@ -13,11 +15,24 @@ void WireTable::pair(std::uint16_t a, std::uint16_t b) noexcept {
   ports_[b].peer = a;
 }
 
-void WireTable::choose_output(packet::Burst& burst) const noexcept {
+void WireTable::choose_output(packet::Burst& burst, bool is_uniform) const noexcept {
+  if (is_uniform) {
+    burst.out_port.fill(ports_[burst.in_port[0]].peer);
+    return;
+  }
   for (unsigned i = 0; i < burst.count; ++i) burst.out_port[i] = ports_[burst.in_port[i]].peer;
 }
 
-void WireTable::check_output(packet::Burst& burst) const noexcept {
+void WireTable::check_output(packet::Burst& burst, bool is_uniform) const noexcept {
+  if (is_uniform) {
+    if (burst.out_port[0] == base::kNoPort) return;
+    std::uint32_t longest = 0;
+    for (unsigned i = 0; i < burst.count; ++i) longest = std::max(longest, burst.length[i]);
+    const PortState& out = ports_[burst.out_port[0]];
+    if (out.is_link_up.load(std::memory_order_relaxed) && longest <= out.max_frame.load(std::memory_order_relaxed))
+      [[likely]]
+      return;
+  }
   for (unsigned i = 0; i < burst.count; ++i) {
     if (burst.verdict[i] != Verdict::kForward || burst.out_port[i] == base::kNoPort) continue;
     const PortState& out = ports_[burst.out_port[i]];

@@ -53,7 +53,7 @@ TEST_F(ForwardTest, WireSendsIntoThePeerAndTapNowhere) {
   wires.pair(0, 1);
   receive(0, 2);
   receive(2, 1);
-  wires.choose_output(burst_);
+  wires.choose_output(burst_, false);
   EXPECT_EQ(burst_.out_port[0], 1);
   EXPECT_EQ(burst_.out_port[2], base::kNoPort);
   EXPECT_TRUE(wires.is_tap(2));
@@ -84,15 +84,33 @@ TEST_F(ForwardTest, LinkDownAndTooLongAreDropsWithTheirNames) {
   WireTable wires(3);
   wires.pair(0, 1);
   receive(0, 3);
-  wires.choose_output(burst_);
+  wires.choose_output(burst_, false);
   wires.set_max_frame(1, burst_.length[1]);
-  wires.check_output(burst_);
+  wires.check_output(burst_, false);
   EXPECT_EQ(burst_.verdict[1], Verdict::kForward);
   EXPECT_EQ(burst_.reason[2], DropReason::kMtuExceeded);
   wires.set_link(1, false);
-  wires.check_output(burst_);
+  wires.check_output(burst_, false);
   EXPECT_EQ(burst_.reason[0], DropReason::kLinkDown);
   EXPECT_EQ(burst_.reason[2], DropReason::kMtuExceeded);
+  Output(raw_, 0).finish(burst_);
+}
+
+TEST_F(ForwardTest, UniformBurstsMeetTheSameChecks) {
+  WireTable wires(3);
+  wires.pair(0, 1);
+  receive(0, 3);
+  wires.choose_output(burst_, true);
+  EXPECT_EQ(burst_.out_port[2], 1);
+  wires.check_output(burst_, true);
+  EXPECT_EQ(burst_.verdict_mask(Verdict::kForward), 7U);
+  wires.set_max_frame(1, burst_.length[1]);
+  wires.check_output(burst_, true);
+  EXPECT_EQ(burst_.verdict_mask(Verdict::kForward), 3U);
+  EXPECT_EQ(burst_.reason[2], DropReason::kMtuExceeded);
+  wires.set_link(1, false);
+  wires.check_output(burst_, true);
+  EXPECT_EQ(burst_.verdict_mask(Verdict::kDrop), 7U);
   Output(raw_, 0).finish(burst_);
 }
 

@@ -199,22 +199,26 @@ template <Link kLink>
 }
 
 template <Link kLink>
-void parse_burst(Burst& b, const ParseOptions& options, const std::uint16_t* domains,
+bool parse_burst(Burst& b, const ParseOptions& options, const std::uint16_t* domains,
                  unsigned first) noexcept {
   const unsigned count = b.count;
   const base::HashSeed seed = options.seed;
+  bool is_plain = true;
   for (unsigned i = first; i < count; ++i) {
     const unsigned ahead = i + kPrefetchDistance;
     if (ahead < count) __builtin_prefetch(b.data[ahead]);
     const std::uint16_t domain = domains[b.in_port[i]];
-    if (!parse_fast<kLink>(b, i, domain, seed)) [[unlikely]]
+    if (!parse_fast<kLink>(b, i, domain, seed)) [[unlikely]] {
       detail::parse_general(b, i, options, domain);
+      is_plain = false;
+    }
   }
+  return is_plain;
 }
 
 }  // namespace
 
-void parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains,
+bool parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains,
            unsigned first) noexcept {
   const bool is_simple = !options.verify_checksums && !options.judge_inner;
   if (is_simple && options.link_layer == ParseOptions::LinkLayer::kEthernet)
@@ -223,6 +227,7 @@ void parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domai
     return parse_burst<Link::kRawIp>(burst, options, domains, first);
   for (unsigned i = first; i < burst.count; ++i)
     detail::parse_general(burst, i, options, domains[burst.in_port[i]]);
+  return false;
 }
 
 }  // namespace merlon::packet

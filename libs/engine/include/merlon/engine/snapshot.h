@@ -20,6 +20,7 @@ struct EngineSnapshot {
   std::shared_ptr<const policy::Snapshot> policy;
   packet::ParseOptions parse{};
   std::vector<std::uint16_t> domains;  // session domain by port number
+  std::vector<std::uint8_t> fails_open;  // by port number: its wire forwards what can't be judged
   flow::Timeouts timeouts{};
   flow::TcpOptions tcp{};
   flow::SessionLimits limits{};

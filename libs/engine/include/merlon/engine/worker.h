@@ -110,6 +110,9 @@ struct WorkerContext {
   // Fragments of this burst that another worker has resolved.
   std::array<bool, packet::Burst::kCapacity> is_resolved{};
 
+  // Sessions whose verdict comes from an older snapshot; judge_stale() has nothing to do when there are none.
+  std::uint32_t stale_count = 0;
+
   // Packets of this burst whose session does not exist yet, or whose verdict is of an older snapshot.
   unsigned miss_count = 0;
   std::array<std::uint8_t, packet::Burst::kCapacity> misses;
@@ -142,7 +145,7 @@ class Worker {
   enum class Source : std::uint8_t { kNothing, kPort, kOtherWorker, kFragments };
 
   Source receive() noexcept;
-  void parse() noexcept;
+  bool parse() noexcept;
   bool receive_from_workers() noexcept;
   bool receive_from_ports() noexcept;
   void carry(Source source) noexcept;

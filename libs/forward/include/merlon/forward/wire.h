@@ -30,11 +30,11 @@ class WireTable {
   [[nodiscard]] std::uint16_t peer(std::uint16_t port) const noexcept { return ports_[port].peer; }
   [[nodiscard]] bool is_tap(std::uint16_t port) const noexcept { return ports_[port].peer == base::kNoPort; }
 
-  // Writes burst.out_port; kNoPort for tap ports.
-  void choose_output(packet::Burst& burst) const noexcept;
+  // Writes burst.out_port; kNoPort for tap ports. `is_uniform` promises that all packets came in by one port.
+  void choose_output(packet::Burst& burst, bool is_uniform) const noexcept;
 
   // Turns kForward into a drop with link_down or mtu_exceeded where the output can't take the frame.
-  void check_output(packet::Burst& burst) const noexcept;
+  void check_output(packet::Burst& burst, bool is_uniform) const noexcept;
 
  private:
   struct PortState {

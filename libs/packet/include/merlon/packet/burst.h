@@ -4,6 +4,10 @@
 // way of a packet: io fills the frame columns, parse() the header columns, flow the session, policy
 // and the stages verdict and reason. worker-owned, one per worker, reused for ever; nothing in it
 // owns memory.
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #include <array>
 #include <cstdint>
 
@@ -110,6 +114,27 @@ struct Burst {
   alignas(64) std::array<std::uint32_t, kCapacity> rule;
   alignas(64) std::array<Verdict, kCapacity> verdict;
   alignas(64) std::array<base::DropReason, kCapacity> reason;
+
+  // Bit i is set when packet i has this verdict. A few instructions for the whole burst.
+  [[nodiscard]] std::uint64_t verdict_mask(Verdict v) const noexcept {
+    static_assert(sizeof(Verdict) == 1 && kCapacity == 64);
+    std::uint64_t mask = 0;
+#if defined(__AVX2__)
+    const __m256i want = _mm256_set1_epi8(static_cast<char>(v));
+    const auto half = [&](unsigned at) {
+      const auto* p = reinterpret_cast<const __m256i*>(verdict.data() + at);
+      return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_load_si256(p), want)));
+    };
+    mask = half(0) | std::uint64_t{half(32)} << 32;
+#else
+    for (unsigned i = 0; i < count; ++i) mask |= std::uint64_t{verdict[i] == v} << i;
+#endif
+    return mask & used_mask();
+  }
+  // Bits of the packets that are there.
+  [[nodiscard]] std::uint64_t used_mask() const noexcept {
+    return count == kCapacity ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+  }
 
   void drop(unsigned i, base::DropReason why) noexcept {
     verdict[i] = Verdict::kDrop;

@@ -37,9 +37,10 @@ struct ParseOptions {
 };
 
 // `domain` per input port number goes into the keys: domains[burst.in_port[i]]. Sets verdict and
-// reason of every packet it looks at. Packets before index `first` are left alone: released
+// reason of every packet it looks at; true when all of them are whole TCP and UDP packets that nothing was wrong
+// with. Packets before index `first` are left alone: released
 // fragments that FragmentTable::take_ready() put in front have been parsed already.
-void parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains,
+bool parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains,
            unsigned first = 0) noexcept;
 
 }  // namespace merlon::packet
