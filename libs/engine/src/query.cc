@@ -65,6 +65,9 @@ EngineSnapshot make_snapshot(const EngineConfig& config, const policy::PolicyMod
   s.non_ip = config.non_ip;
   s.table_full = config.table_full;
   s.judges_zones = policy->zones().count() != 0;
+  s.counts_sources =
+      config.limits.max_per_source != 0 ||
+      std::ranges::any_of(model.rules, [](const policy::Rule& r) { return r.max_sessions_per_source != 0; });
   s.has_midstream_rules =
       std::ranges::any_of(model.rules, [](const policy::Rule& r) { return r.allow_midstream.has_value(); });
   // Ports of one wire share a domain, so that both directions of a session meet; every tap is its own.

@@ -71,6 +71,7 @@ bool Worker::turn() noexcept {
     seen_snapshot_ = ctx.snapshot;
     ctx.stale_count = ctx.table.count();
     ctx.table.set_timeouts(ctx.snapshot->timeouts);
+    ctx.table.set_source_counting(ctx.snapshot->counts_sources);
   }
 
   const Source source = receive();

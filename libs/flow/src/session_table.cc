@@ -375,7 +375,7 @@ bool SessionTable::park_again(std::uint32_t i, base::Ticks now) noexcept {
 }
 
 void SessionTable::count_source(std::uint32_t index) noexcept {
-  if (max_sources_ == 0 || nodes_[index].source != SourceTable::kNone) return;
+  if (!counts_sources() || nodes_[index].source != SourceTable::kNone) return;
   Session& s = sessions_[index];
   nodes_[index].source = sources_.add(s.is(Session::kInitiatorIsB) ? s.key.b : s.key.a);
   s.flags |= Session::kTracked;

@@ -27,6 +27,7 @@ struct EngineSnapshot {
   Pass non_ip = Pass::kForward;
   Pass table_full = Pass::kDrop;
   bool judges_zones = false;           // zones are configured: a packet without one is dropped
+  bool counts_sources = false;         // a limit per source is configured
   bool has_midstream_rules = false;    // some rule overrides the engine's mid-stream setting
 };
 

@@ -147,12 +147,15 @@ class SessionTable {
   // Counting for limits: the address of the initiator, and the rule slot. Undone by erase(); the
   // second call moves the count to the new rule. Session.rule is written too.
   void count_source(std::uint32_t index) noexcept;
+  // Counting sources costs two cache misses a session, so it is done only while some limit needs it: sessions
+  // opened from then on are counted. On by default.
+  void set_source_counting(bool on) noexcept { is_counting_sources_ = on; }
   void count_rule(std::uint32_t index, std::uint32_t rule) noexcept;
   [[nodiscard]] std::uint32_t rule_count(std::uint32_t rule) const noexcept {
     return rule < rule_capacity_ ? rule_counts_[rule] : 0;
   }
   [[nodiscard]] const SourceTable& sources() const noexcept { return sources_; }
-  [[nodiscard]] bool counts_sources() const noexcept { return max_sources_ != 0; }
+  [[nodiscard]] bool counts_sources() const noexcept { return is_counting_sources_ && max_sources_ != 0; }
 
   // Calls fn(index, session, cold) for live sessions among `max` indexes from `from` on and returns
   // where to go on, kNoSession at the end. A session that lives through a walk is seen exactly
@@ -231,6 +234,7 @@ class SessionTable {
   SourceTable sources_;
   Timeouts timeouts_{};
   unsigned scale_ = 1024;
+  bool is_counting_sources_ = true;
   bool sweeping_ = false, sweep_relinks_ = false;
   std::uint32_t sweep_next_ = 0, sweep_left_ = 0;
   TableOptions options_;
