@@ -165,6 +165,8 @@ base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
       runtime_.engine()->event_rings(), runtime_.names(),
       telemetry::EventWriterOptions{.eve = {.host = config.name, .community_id = config.events.community_id}});
   view_ = std::make_unique<DaemonView>(runtime_, lifecycle_, mutex_, *events_);
+  if (!started->problems.empty())
+    view_->warn_of_start(fmt::format("the start file can't be used; revision {} is running instead", started->revision));
   if (auto sinks = add_sinks(*events_, config.events); !sinks) return sinks.error();
   events_->add_sink(std::make_unique<WatchSink>(*view_));
   events_->start();
@@ -193,6 +195,7 @@ void Daemon::note_change(const LifecycleEvent& event) {
   report.comment = event.revision.comment;
   report.cause = event.revision.reason;
   report.rules = runtime_.stats().rules;
+  if (event.action != "confirm") report.blocked_nanos = runtime_.last_apply().blocked_ns;
   events_->write(telemetry::EventType::kConfig, telemetry::format_config_event(report), telemetry::Severity::kNotice, report.time);
 }
 
@@ -217,9 +220,12 @@ void Daemon::write_stats(Nanos now) {
 void Daemon::each_second(Nanos now) {
   view_->sample(now);
   const std::lock_guard lock(mutex_);
-  if (auto rolled_back = lifecycle_.tick())
+  if (auto rolled_back = lifecycle_.tick()) {
+    view_->count_change(rolled_back->ok() ? DaemonView::Change::kRolledBack : DaemonView::Change::kRefused,
+                        base::wall_clock_now() - now);
     base::log(LogLevel::kWarning, "config", "the commit was not confirmed in time: rolled back{}",
               rolled_back->ok() ? "" : ", which failed");
+  }
   const Nanos interval = lifecycle_.running()->events.stats_interval;
   if (interval != 0 && now - last_stats_ >= interval) {
     last_stats_ = now;

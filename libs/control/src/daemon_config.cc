@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life cycle behind the API: one mutex, every outcome in the audit log.
+#include <algorithm>
+
 #include "merlon/base/log.h"
 #include "merlon/control/daemon_view.h"
 
@@ -17,6 +19,31 @@ void audit(std::string_view what, std::string_view peer, const CommitOutcome& ou
 }
 
 }  // namespace
+
+void DaemonView::count_change(Change change, base::Nanos took) {
+  const double seconds = static_cast<double>(took) / 1e9;
+  const std::lock_guard lock(change_mutex_);
+  ++changes_.by_result[static_cast<std::size_t>(change)];
+  if (change == Change::kRefused) return;
+  start_warning_.clear();
+  changes_.seconds += seconds;
+  const auto bound = std::ranges::lower_bound(ChangeCounts::kBounds, seconds);
+  if (bound == ChangeCounts::kBounds.end()) {
+    ++changes_.longer;
+  } else {
+    ++changes_.by_duration[static_cast<std::size_t>(bound - ChangeCounts::kBounds.begin())];
+  }
+}
+
+void DaemonView::warn_of_start(std::string text) {
+  const std::lock_guard lock(change_mutex_);
+  start_warning_ = std::move(text);
+}
+
+DaemonView::ChangeCounts DaemonView::changes() const {
+  const std::lock_guard lock(change_mutex_);
+  return changes_;
+}
 
 base::Result<StoredConfig> DaemonView::config(std::uint64_t revision) {
   const std::lock_guard lock(mutex_);
@@ -46,7 +73,9 @@ PreviewReport DaemonView::preview_config(const Bundle& candidate) {
 
 CommitOutcome DaemonView::commit_config(const Bundle& candidate, const CommitRequest& request, std::string_view peer) {
   const std::lock_guard lock(mutex_);
+  const base::Nanos start = base::wall_clock_now();
   CommitOutcome outcome = lifecycle_.commit(candidate, request);
+  count_change(outcome.ok() ? Change::kCommitted : Change::kRefused, base::wall_clock_now() - start);
   audit("commit", peer, outcome);
   return outcome;
 }
@@ -61,7 +90,9 @@ base::Result<RevisionInfo> DaemonView::confirm_config(const std::string& author,
 CommitOutcome DaemonView::rollback_config(std::uint64_t revision, const CommitRequest& request,
                                           std::string_view peer) {
   const std::lock_guard lock(mutex_);
+  const base::Nanos start = base::wall_clock_now();
   CommitOutcome outcome = lifecycle_.rollback(revision, request);
+  count_change(outcome.ok() ? Change::kRolledBack : Change::kRefused, base::wall_clock_now() - start);
   audit("rollback", peer, outcome);
   return outcome;
 }

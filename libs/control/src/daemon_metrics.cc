@@ -78,6 +78,14 @@ std::string DaemonView::metrics_text() {
   }
   w.family(metric::kSessionLimit).sample({}, limit);
   w.family(metric::kPolicyRevision).sample({}, runtime_.policy()->generation());
+  w.family(metric::kPolicyRules).sample({}, std::uint64_t{runtime_.policy()->size().rules});
+  const ChangeCounts changes = this->changes();
+  w.family(metric::kPolicyCommits)
+      .sample({{"result", "committed"}}, changes.by_result[0])
+      .sample({{"result", "rolled_back"}}, changes.by_result[1])
+      .sample({{"result", "refused"}}, changes.by_result[2]);
+  w.family(metric::kPolicyCommitDuration)
+      .histogram({}, ChangeCounts::kBounds, changes.by_duration, changes.longer, changes.seconds);
   write_rule_hits(w, *runtime_.policy(), e.hits());
   telemetry::write_sink_metrics(w, events_writer_.sinks());
   return w.take();

@@ -121,6 +121,10 @@ Status DaemonView::status() {
     s.sessions += gauges.sessions;
     s.session_limit += gauges.sessions_max;
   }
+  {
+    const std::lock_guard lock(change_mutex_);
+    if (!start_warning_.empty()) s.warnings.push_back(start_warning_);
+  }
   const telemetry::CounterTotals t = totals();
   if (t.events_lost != 0) s.warnings.push_back(fmt::format("{} events were lost at a full ring", t.events_lost));
   const auto full = t.drop_packets[static_cast<std::size_t>(DropReason::kSessionTableFull)];

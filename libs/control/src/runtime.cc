@@ -158,6 +158,7 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running, const Load
     report.published = published.published;
     report.blocked_ns = published.blocked_nanos;
   }
+  last_apply_ = report;
   const std::lock_guard lock(policy_mutex_);
   policy_ = next;
   return report;

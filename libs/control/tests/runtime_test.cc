@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "merlon/control/daemon_view.h"
 #include "merlon/io/ring_port.h"
+#include "merlon/telemetry/metric_families.h"
+#include "temporary_folder.h"
 
 namespace merlon::control {
 namespace {
@@ -55,6 +60,89 @@ TEST(Runtime, AReplayRepeatsItself) {
   EXPECT_TRUE(are_equal(config.parse.seed, base::HashSeed{}));
   EXPECT_TRUE(are_equal(config.table.seed, base::HashSeed{}));
   EXPECT_TRUE(are_equal(config.fragments.seed, base::HashSeed{}));
+}
+
+// A daemon without ports and socket, in a time of its own.
+class DaemonViewTest : public testing::Test {
+ protected:
+  DaemonViewTest() {
+    auto store = Store::open(folder_.path());
+    EXPECT_TRUE(store);
+    store_ = std::move(*store);
+    lifecycle_.emplace(*store_, runtime_,
+                       LifecycleOptions{.clock = [this] { return now_; }, .on_event = {}});
+    const LoadResult start = load_bundle(Bundle::of(text("drop"), "test.yaml"));
+    EXPECT_TRUE(lifecycle_->start(&start));
+    events_.emplace(runtime_.engine()->event_rings(), runtime_.names(),
+                    telemetry::EventWriterOptions{});
+    view_.emplace(runtime_, *lifecycle_, mutex_, *events_);
+  }
+
+  static std::string text(const std::string& action) {
+    return "version: 1\nports:\n  p: {device: ring}\ntaps: p\npolicy:\n  rules:\n    - {id: a, "
+           "action: " +
+           action + "}\n";
+  }
+  static CommitRequest by_test() {
+    CommitRequest request;
+    request.author = "test";
+    return request;
+  }
+  CommitOutcome commit(const std::string& action) {
+    return view_->commit_config(Bundle::of(text(action), "test.yaml"), by_test(), "test");
+  }
+  bool has_line(const std::string& line) {
+    return ("\n" + view_->metrics_text()).find("\n" + line + "\n") != std::string::npos;
+  }
+
+  TemporaryFolder folder_;
+  base::Nanos now_ = 1'700'000'000 * base::kNanosPerSecond;
+  std::unique_ptr<Store> store_;
+  Runtime runtime_{ring_ports, &now_};
+  std::mutex mutex_;
+  std::optional<Lifecycle> lifecycle_;
+  std::optional<telemetry::EventWriter> events_;
+  std::optional<DaemonView> view_;
+};
+
+TEST_F(DaemonViewTest, MetricsHaveEveryFamilyThatTheReferenceDeclares) {
+  events_->add_sink(*telemetry::open_file_sink({.path = folder_.path() + "/eve.json"}));
+  const std::string page = view_->metrics_text();
+  for (const telemetry::MetricFamily* family : telemetry::metric_families())
+    EXPECT_NE(page.find("# TYPE " + std::string(family->name) + " "), std::string::npos)
+        << family->name;
+}
+
+TEST_F(DaemonViewTest, ChangesAreCountedByTheirResult) {
+  EXPECT_TRUE(commit("permit").ok());
+  EXPECT_FALSE(commit("allow").ok());
+  EXPECT_TRUE(view_->rollback_config(0, by_test(), "test").ok());
+  EXPECT_TRUE(commit("reject").ok());
+  EXPECT_TRUE(has_line("merlon_policy_commits_total{result=\"committed\"} 2"));
+  EXPECT_TRUE(has_line("merlon_policy_commits_total{result=\"rolled_back\"} 1"));
+  EXPECT_TRUE(has_line("merlon_policy_commits_total{result=\"refused\"} 1"));
+  EXPECT_TRUE(has_line("merlon_policy_commit_duration_seconds_count 3"));
+  EXPECT_TRUE(has_line("merlon_policy_rules 1"));
+}
+
+TEST_F(DaemonViewTest, DurationsFallIntoTheirBuckets) {
+  view_->count_change(DaemonView::Change::kCommitted, base::kNanosPerSecond / 1000);
+  view_->count_change(DaemonView::Change::kCommitted, 2 * base::kNanosPerSecond);
+  view_->count_change(DaemonView::Change::kRolledBack, 60 * base::kNanosPerSecond);
+  view_->count_change(DaemonView::Change::kRefused, base::kNanosPerSecond);
+  EXPECT_TRUE(has_line("merlon_policy_commit_duration_seconds_bucket{le=\"0.001\"} 1"));
+  EXPECT_TRUE(has_line("merlon_policy_commit_duration_seconds_bucket{le=\"1\"} 1"));
+  EXPECT_TRUE(has_line("merlon_policy_commit_duration_seconds_bucket{le=\"5\"} 2"));
+  EXPECT_TRUE(has_line("merlon_policy_commit_duration_seconds_bucket{le=\"+Inf\"} 3"));
+}
+
+TEST_F(DaemonViewTest, AStartWithoutItsFileIsWarnedOfUntilTheNextCommit) {
+  view_->warn_of_start("the start file can't be used");
+  EXPECT_EQ(view_->status().warnings, std::vector<std::string>{"the start file can't be used"});
+  EXPECT_FALSE(commit("allow").ok());
+  EXPECT_EQ(view_->status().warnings.size(), 1U);
+  EXPECT_TRUE(commit("permit").ok());
+  EXPECT_TRUE(view_->status().warnings.empty());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // What the API tells of a live daemon: counters read from the workers' rows, sessions asked of the workers,
 // configuration asked of the life cycle. Calls may come from the API's thread, its config thread and the daemon's
 // own at once; the life cycle is behind one mutex, everything else reads atomics or asks by mailbox.
+#include <array>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -27,6 +28,11 @@ class DaemonView final : public RuntimeView {
   void sample(base::Nanos now);
   // A line that the event writer wrote, for `watch`; keeps the last thousand.
   void remember_event(std::string_view line);
+  // What became of an order to change the configuration, for the metrics; any thread.
+  enum class Change : std::uint8_t { kCommitted, kRolledBack, kRefused };
+  void count_change(Change change, base::Nanos took);
+  // Shown by status() until the next change of the configuration.
+  void warn_of_start(std::string text);
 
   Status status() override;
   std::vector<PortStatus> ports() override;
@@ -67,6 +73,18 @@ class DaemonView final : public RuntimeView {
   const base::Nanos started_;
   mutable std::mutex sample_mutex_;
   Sample before_, last_;
+  struct ChangeCounts {
+    static constexpr std::array<double, 7> kBounds{0.001, 0.01, 0.1, 0.5, 1, 5, 10};  // seconds
+    std::array<std::uint64_t, 3> by_result{};
+    std::array<std::uint64_t, kBounds.size()> by_duration{};
+    std::uint64_t longer = 0;
+    double seconds = 0;
+  };
+  [[nodiscard]] ChangeCounts changes() const;
+
+  mutable std::mutex change_mutex_;
+  ChangeCounts changes_;
+  std::string start_warning_;
   std::mutex event_mutex_;
   std::deque<EventLine> recent_;
   std::uint64_t event_sequence_ = 0;

@@ -36,6 +36,8 @@ class Runtime final : public Applier {
   [[nodiscard]] std::shared_ptr<const policy::Snapshot> policy() const;
   [[nodiscard]] const policy::RuleSlots& slots() const noexcept { return slots_; }
   [[nodiscard]] const policy::CompileStats& stats() const noexcept { return stats_; }
+  // What the last apply() took.
+  [[nodiscard]] const ApplyReport& last_apply() const noexcept { return last_apply_; }
 
   // Schedule edges and expiries: publishes the same policy anew when one has passed, so that sessions ask again.
   // Frees retired snapshots. Call at least once a second, in a replay before each batch.
@@ -53,6 +55,7 @@ class Runtime final : public Applier {
   policy::CompileLimits limits_;
   policy::RuleSlots slots_;
   policy::CompileStats stats_;
+  ApplyReport last_apply_;
   std::unique_ptr<NamesTable> names_;
   std::unique_ptr<engine::Engine> engine_;
   mutable std::mutex policy_mutex_;

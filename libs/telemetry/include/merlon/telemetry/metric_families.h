@@ -34,11 +34,9 @@ struct MetricFamily {
   X(PortTransmitBytes, "merlon_port_transmit_bytes_total", Counter, "bytes",                       \
     "Bytes sent by a port.", "port")                                                               \
   X(PortReceiveMissed, "merlon_port_receive_missed_packets_total", Counter, "packets",             \
-    "Packets that the device dropped because no descriptor was free.", "port")                     \
+    "Packets lost before a worker saw them: no descriptor or no packet buffer was free.", "port")  \
   X(PortReceiveErrors, "merlon_port_receive_error_packets_total", Counter, "packets",              \
     "Packets that the device received with an error.", "port")                                     \
-  X(PortReceiveNoBuffer, "merlon_port_receive_no_buffer_packets_total", Counter, "packets",        \
-    "Receptions that found no free packet buffer.", "port")                                        \
   X(PortTransmitErrors, "merlon_port_transmit_error_packets_total", Counter, "packets",            \
     "Packets that the device could not send.", "port")                                             \
   X(PortTransmitDropped, "merlon_port_transmit_dropped_packets_total", Counter, "packets",         \
@@ -96,10 +94,10 @@ struct MetricFamily {
     "")                                                                                            \
   X(PolicyRuleHits, "merlon_policy_rule_hits_total", Counter, "sessions",                          \
     "Sessions that a rule decided; at most 1,000 rules, the rest as rule=\"other\".", "rule")      \
-  X(PolicyCommits, "merlon_policy_commits_total", Counter, "commits", "Commits, by result.",       \
-    "result")                                                                                      \
+  X(PolicyCommits, "merlon_policy_commits_total", Counter, "commits",                              \
+    "Changes of the configuration: committed, rolled_back or refused.", "result")                  \
   X(PolicyCommitDuration, "merlon_policy_commit_duration_seconds", Histogram, "seconds",           \
-    "Time from the order to commit until every worker uses the new configuration.", "")            \
+    "Time from the order to commit or roll back until every worker uses the result.", "")          \
   X(EventsWritten, "merlon_events_written_total", Counter, "events",                               \
     "Event records put into a worker's ring.", "worker")                                           \
   X(EventsLost, "merlon_events_lost_total", Counter, "events",                                     \
