@@ -49,17 +49,19 @@ RigSettings settings_of(const Options& o) {
   return s;
 }
 
-void print_window(const Reading& from, const Reading& to) {
-  const double seconds = static_cast<double>(to.tsc - from.tsc) / base::TscClock::frequency();
+void print_window(const Rig& rig, const Reading& from, const Reading& to) {
+  const double frequency = base::TscClock::frequency();
+  const double wall = static_cast<double>(to.tsc - from.tsc) / frequency;
+  const double seconds = rig.busy_seconds(from, to);
   const auto packets = static_cast<double>(to.packets - from.packets);
   const auto created = static_cast<double>(to.created - from.created);
   fmt::print(
-      "{{\"seconds\": {:.4f}, \"pps\": {:.0f}, \"cycles_per_packet\": {:.1f}, "
+      "{{\"share\": {:.4f}, \"pps\": {:.0f}, \"cycles_per_packet\": {:.1f}, "
       "\"created_per_second\": {:.0f}, "
-      "\"cycles_per_created\": {:.0f}, \"dropped\": {}, \"sessions\": {}}}\n",
-      seconds, packets / seconds, static_cast<double>(to.tsc - from.tsc) / std::max(1.0, packets),
-      created / seconds, static_cast<double>(to.tsc - from.tsc) / std::max(1.0, created),
-      to.dropped - from.dropped, to.sessions);
+      "\"cycles_per_created\": {:.1f}, \"dropped\": {}, \"sessions\": {}}}\n",
+      seconds / wall, packets / seconds, seconds * frequency / std::max(1.0, packets),
+      created / seconds, seconds * frequency / std::max(1.0, created), to.dropped - from.dropped,
+      to.sessions);
 }
 
 }  // namespace
@@ -75,7 +77,7 @@ int run_live(const Options& o) {
     sleep_seconds(0.3);
     const Reading from = rig.read();
     sleep_seconds(seconds);
-    print_window(from, rig.read());
+    print_window(rig, from, rig.read());
   }
   return 0;
 }
@@ -101,10 +103,11 @@ int run_scaling(const Options& o) {
       const Reading from = rig.read();
       sleep_seconds(o.real("--seconds"));
       const Reading to = rig.read();
-      fmt::print("{{\"rules\": {}, \"cycles_per_created\": {:.1f}, \"dropped\": {}}}\n", kRules[k],
-                 static_cast<double>(to.tsc - from.tsc) /
-                     static_cast<double>(std::max<std::uint64_t>(1, to.created - from.created)),
-                 to.dropped - from.dropped);
+      const double cycles = rig.busy_seconds(from, to) * base::TscClock::frequency();
+      fmt::print(
+          "{{\"rules\": {}, \"cycles_per_created\": {:.1f}, \"dropped\": {}}}\n", kRules[k],
+          cycles / static_cast<double>(std::max<std::uint64_t>(1, to.created - from.created)),
+          to.dropped - from.dropped);
     }
   }
   return 0;

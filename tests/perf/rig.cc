@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "merlon/base/log.h"
 #include "rules.h"
@@ -36,6 +39,16 @@ engine::EngineConfig make_config(const RigSettings& s) {
   return c;
 }
 
+// The kernel's clock of a thread of this process: the number's low bits say that it is one
+// thread's, by the scheduler's account (include/linux/posix-timers.h).
+std::uint64_t cpu_nanos(int thread_id) noexcept {
+  constexpr clockid_t kPerThread = 4, kScheduler = 2;
+  timespec t{};
+  clock_gettime((~static_cast<clockid_t>(thread_id) << 3) | kPerThread | kScheduler, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 }  // namespace
 
 void fail(const std::string& message) {
@@ -61,6 +74,7 @@ Rig::Rig(const RigSettings& settings) : settings_(settings), config_(make_config
   } else {
     start_engine(std::move(ports));
   }
+  find_threads();
   warm_up();
 }
 
@@ -136,6 +150,7 @@ void Rig::start_io(std::vector<std::unique_ptr<io::Port>> ports) {
   ports_ = std::move(ports);
   io_thread_ = std::thread([this] {
     pin_this_thread(settings_.cores.front());
+    pthread_setname_np(pthread_self(), "merlon-w0");
 #ifdef MERLON_WITH_DPDK
     const io::DpdkThread identity;
 #endif
@@ -153,6 +168,20 @@ void Rig::start_io(std::vector<std::unique_ptr<io::Port>> ports) {
   });
 }
 
+// Engine names its workers; a thread takes a moment to have its name.
+void Rig::find_threads() {
+  for (unsigned tries = 0; thread_ids_.size() != settings_.workers; ++tries) {
+    if (tries > 1000) fail("the workers' threads can't be found in /proc/self/task");
+    sleep_seconds(0.01);
+    thread_ids_.clear();
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string name;
+      std::getline(std::ifstream(task.path() / "comm"), name);
+      if (name.starts_with("merlon-w")) thread_ids_.push_back(std::stoi(task.path().filename()));
+    }
+  }
+}
+
 void Rig::warm_up() const {
   const bool has_known = settings_.kind == TrafficSettings::Kind::kKnown;
   const Reading start = read();
@@ -168,6 +197,7 @@ void Rig::warm_up() const {
 
 Reading Rig::read() const {
   Reading r;
+  for (const int id : thread_ids_) r.busy_nanos += cpu_nanos(id);
   if (engine_ == nullptr) {
     r.packets = r.received = moved_.load(std::memory_order_relaxed);
     r.tsc = base::read_tsc();
@@ -185,9 +215,8 @@ Reading Rig::read() const {
   return r;
 }
 
-double Rig::rate(const Reading& from, const Reading& to) {
-  return static_cast<double>(to.packets - from.packets) * base::TscClock::frequency() /
-         static_cast<double>(to.tsc - from.tsc);
+double Rig::busy_seconds(const Reading& from, const Reading& to) const {
+  return static_cast<double>(to.busy_nanos - from.busy_nanos) / 1e9 / settings_.workers;
 }
 
 engine::PublishReport Rig::publish(const policy::PolicyModel& model,

@@ -32,7 +32,8 @@ struct RigSettings {
 
 struct Reading {
   std::uint64_t tsc = 0;
-  std::uint64_t packets = 0;  // that left
+  std::uint64_t packets = 0;     // that left
+  std::uint64_t busy_nanos = 0;  // for which the workers really had their cores, all together
   std::uint64_t received = 0, dropped = 0, created = 0, sessions = 0;
 };
 
@@ -48,8 +49,9 @@ class Rig {
   [[nodiscard]] Reading read() const;
   [[nodiscard]] engine::Engine& engine() noexcept { return *engine_; }
   [[nodiscard]] policy::RuleSlots& slots() noexcept { return slots_; }
-  // Packets a second between two readings.
-  static double rate(const Reading& from, const Reading& to);
+  // Seconds for which a worker had its core between two readings: what other programs took is left
+  // out, and all rates are by these seconds.
+  [[nodiscard]] double busy_seconds(const Reading& from, const Reading& to) const;
 
   // Compiles and publishes; `model` must have the ports of blocks_then_allow().
   engine::PublishReport publish(const policy::PolicyModel& model,
@@ -61,6 +63,7 @@ class Rig {
   void start_engine(std::vector<std::unique_ptr<io::Port>> ports);
   void start_io(std::vector<std::unique_ptr<io::Port>> ports);
   void warm_up() const;
+  void find_threads();
 
   const RigSettings settings_;
   engine::EngineConfig config_;
@@ -71,6 +74,7 @@ class Rig {
   std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> moved_{0};
   std::thread io_thread_;
+  std::vector<int> thread_ids_;  // of the kernel
 };
 
 [[noreturn]] void fail(const std::string& message);
