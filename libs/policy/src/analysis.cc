@@ -197,7 +197,7 @@ void Analyser::look_alone(std::uint32_t i) {
   if (c.expires <= now_) {
     add(FindingCode::kNeverActive, Severity::kWarning, i, nullptr,
         fmt::format("rule \"{}\" has expired", r.id));
-  } else if (c.schedule && !c.schedule->is_active(now_) && c.schedule->next_edge(now_) == kNever) {
+  } else if (c.schedule && !c.is_active(now_) && c.schedule->next_edge(now_) == kNever) {
     add(FindingCode::kNeverActive, Severity::kWarning, i, nullptr,
         fmt::format("the schedule of rule \"{}\" has no time to come", r.id));
   }

@@ -70,7 +70,7 @@ Fields fields(const Rule& r) {
           {"destination", join(r.destinations)},
           {"service", join(r.services)},
           {"applied_to", join(r.applied_to)},
-          {"schedule", r.schedule ? r.schedule->text : std::string()},
+          {"schedule", r.schedule ? join(std::vector<Name>{*r.schedule}) : std::string()},
           {"action", word(r.action)},
           {"log", word(r.log)},
           {"on_change", word(r.on_change)},

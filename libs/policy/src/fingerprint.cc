@@ -129,7 +129,10 @@ void fingerprint_rule(const Rule& r, std::uint64_t out[2]) {
        {&r.from_zones, &r.to_zones, &r.sources, &r.destinations, &r.services, &r.applied_to})
     m.names(*list);
   m.number(r.schedule.has_value());
-  if (r.schedule) m.text(r.schedule->text);
+  if (r.schedule) {
+    m.text(r.schedule->text);
+    m.number(r.schedule->negated);
+  }
   m.number(std::uint64_t{r.max_sessions} << 32 | r.max_sessions_per_source);
   m.optional(r.allow_midstream);
   m.optional(r.expires);

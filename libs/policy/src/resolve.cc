@@ -274,6 +274,7 @@ std::shared_ptr<Compiled> RuleResolver::resolve(const Rule& rule, RuleSlots& slo
   out->services = service_list(rule.services);
   if (rule.expires) out->expires = *rule.expires;
   if (rule.schedule) {
+    out->is_off_schedule = rule.schedule->negated;
     const auto it = objects_.schedules.find(rule.schedule->text);
     if (it != objects_.schedules.end())
       out->schedule = it->second;

@@ -51,11 +51,12 @@ struct Compiled {
   AddressSetPtr sources, destinations;
   std::shared_ptr<const std::vector<ServiceRow>> services;  // null: any
   std::shared_ptr<const ScheduleTable> schedule;            // null: always
+  bool is_off_schedule = false;  // "!name": active while the schedule is not
   base::Nanos expires = kNever;
 
   [[nodiscard]] bool is_timed() const noexcept { return schedule || expires != kNever; }
   [[nodiscard]] bool is_active(base::Nanos now) const noexcept {
-    return now < expires && (!schedule || schedule->is_active(now));
+    return now < expires && (!schedule || schedule->is_active(now) != is_off_schedule);
   }
   [[nodiscard]] bool takes_part() const noexcept { return is_enabled && !is_empty; }
   // The first failing test among zones, addresses and services; kNone when the packet matches. Time
