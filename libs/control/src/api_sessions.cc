@@ -158,7 +158,8 @@ bool zone_matches(const SessionFilter& f, const SessionRow& s) {
 
 bool ports_match(const SessionFilter& f, const SessionRow& s) {
   if (!f.port && !f.source_port && !f.destination_port) return true;
-  return client::has_ports(s.protocol) &&
+  constexpr std::uint8_t kUdpLite = 136;
+  return (client::has_ports(s.protocol) || s.protocol == kUdpLite) &&
          (!f.port || s.source_port == *f.port || s.destination_port == *f.port) &&
          (!f.source_port || s.source_port == *f.source_port) &&
          (!f.destination_port || s.destination_port == *f.destination_port);
