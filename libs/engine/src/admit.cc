@@ -235,7 +235,9 @@ void admit(WorkerContext& ctx) noexcept {
       if (b.verdict[i] != Verdict::kUndecided) continue;
     }
     if (question[m] == kNoQuestion) {
-      b.drop(i, flow::may_open(b, i, widest));
+      // The first fragment opened no session, on this worker or on the one that owns the datagram.
+      const bool is_rest = b.headers[i].kind == Kind::kFragment;
+      b.drop(i, is_rest ? DropReason::kFragmentDatagram : flow::may_open(b, i, widest));
     } else {
       apply(ctx, i, queries[question[m]], decisions[question[m]], options);
     }

@@ -18,7 +18,7 @@ void give(WorkerContext& ctx, unsigned i, unsigned owner, bool is_resolved) noex
   HandOverRing& ring = *ctx.shared.rings[owner * ctx.shared.config.workers + ctx.index];
   HandOver* h = ring.begin_push();
   if (h == nullptr) {
-    b.drop(i, base::DropReason::kHandOverFull);
+    if (b.verdict[i] != Verdict::kDrop) b.drop(i, base::DropReason::kHandOverFull);
     return;
   }
   *h = {.handle = b.handle[i],
@@ -31,6 +31,7 @@ void give(WorkerContext& ctx, unsigned i, unsigned owner, bool is_resolved) noex
         .key = b.key[i],
         .headers = b.headers[i],
         .in_port = b.in_port[i],
+        .reason = b.verdict[i] == Verdict::kDrop ? b.reason[i] : base::DropReason::kNone,
         .is_resolved = is_resolved};
   ring.end_push();
   b.verdict[i] = Verdict::kHandOver;
@@ -46,7 +47,7 @@ void hand_over_fragments(WorkerContext& ctx) noexcept {
     if (!is_fragment(b.headers[i])) [[likely]]
       continue;
     ctx.counters.fragment_packets.add();
-    if (workers == 1 || b.verdict[i] != Verdict::kUndecided) continue;
+    if (workers == 1) continue;
     const unsigned owner =
         packet::owner_of(packet::fragment_hash(b, i, ctx.snapshot->parse.seed), workers);
     if (owner != ctx.index) give(ctx, i, owner, false);

@@ -160,8 +160,8 @@ bool Worker::receive_from_workers() noexcept {
       b.key[i] = h.key;
       b.hash[i] = h.hash;
       b.headers[i] = h.headers;
-      b.verdict[i] = Verdict::kUndecided;
-      b.reason[i] = base::DropReason::kNone;
+      b.verdict[i] = h.reason == base::DropReason::kNone ? Verdict::kUndecided : Verdict::kDrop;
+      b.reason[i] = h.reason;
       ctx.is_resolved[i] = h.is_resolved;
     }
   }

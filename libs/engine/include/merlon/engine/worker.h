@@ -56,6 +56,7 @@ struct HandOver {
   packet::FlowKey key;
   packet::Headers headers;
   std::uint16_t in_port;
+  base::DropReason reason;  // a refused fragment goes to its datagram's worker as well, to condemn the rest
   bool is_resolved;  // a fragment whose datagram another worker has seen the beginning of
 };
 using HandOverRing = base::SpscRing<HandOver>;
