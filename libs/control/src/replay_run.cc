@@ -202,7 +202,11 @@ base::Result<void> Replay::play_all() {
 
 void Replay::play_one(io::CaptureReader& reader) {
   feed_->read_from(reader);
-  engine::play(*feed_, *runtime_->engine(), [this] {
+  const auto drain = [this] {
+    events_->gather();
+    runtime_->tick(feed_->now());
+  };
+  engine::play(*feed_, *runtime_->engine(), drain, [this] {
     events_->pump(feed_->now());
     output_.write(feed_->sent(), feed_->link_type());
   });
@@ -210,7 +214,7 @@ void Replay::play_one(io::CaptureReader& reader) {
 
 int Replay::finish() {
   // What is still open at the end of the captures ends here.
-  runtime_->engine()->stop();
+  runtime_->engine()->stop([this] { events_->gather(); });
   events_->finish(feed_->now());
   summary_.take(*feed_, *runtime_);
   const std::string directory = options_.out_directory;
@@ -252,6 +256,7 @@ int run_replay(const ReplayOptions& options) {
     if (options.tap && !options.config_file.empty()) set_mode(*loaded.config, *options.tap);
     if (options.workers != 0) loaded.config->engine.workers = options.workers;
     loaded.config->engine.worker_cores.clear();
+    loaded.config->engine.event_ring_records = 32'768;  // drained after every few turns
     Runtime compiler([](const engine::EngineConfig&) -> base::Result<std::vector<std::unique_ptr<io::Port>>> {
       return std::vector<std::unique_ptr<io::Port>>();
     });

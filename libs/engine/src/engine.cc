@@ -95,11 +95,24 @@ void Engine::start() {
   }
 }
 
-void Engine::stop() {
+void Engine::stop(const std::function<void()>& drain) {
+  constexpr std::uint32_t kPiece = 1024;
+  constexpr base::Nanos kPatience = base::kNanosPerSecond;
   stop_.store(true);
   for (std::thread& t : threads_) t.join();
   threads_.clear();
-  for (auto& w : workers_) w->end_all_sessions();
+  const base::Nanos start = base::wall_clock_now();
+  for (auto& w : workers_) {
+    while (!w->end_sessions(kPiece)) {
+      if (drain) {
+        drain();
+        continue;
+      }
+      const base::EventRing& ring = w->context().events;
+      while (ring.capacity() - ring.count() < kPiece && base::wall_clock_now() - start < kPatience)
+        std::this_thread::yield();
+    }
+  }
 }
 
 bool Engine::turn_all(unsigned limit) {

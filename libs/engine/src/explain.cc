@@ -18,7 +18,13 @@ DropReason limit_reason(WorkerContext& ctx, const policy::Query& q, const policy
   if (d.max_sessions != 0 && ctx.table.rule_count(d.rule) >= d.max_sessions) return DropReason::kRuleLimit;
   if ((most != 0 && have >= most) || (d.max_sessions_per_source != 0 && have >= d.max_sessions_per_source))
     return DropReason::kSourceLimit;
-  return DropReason::kNone;
+  // Full, and nobody in it who would have to make room.
+  using flow::SessionClass;
+  bool is_full = ctx.table.count() == ctx.table.capacity();
+  for (const SessionClass c : {SessionClass::kHalfOpen, SessionClass::kClosing, SessionClass::kDenied})
+    is_full = is_full && ctx.table.oldest(c) == packet::kNoSession;
+  const bool is_open = ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[q.in_port] != 0;
+  return is_full && !is_open ? DropReason::kSessionTableFull : DropReason::kNone;
 }
 
 void judge_opening(WorkerContext& ctx, JudgeRequest& r, flow::TrackOptions options) noexcept;
@@ -69,10 +75,8 @@ void judge_opening(WorkerContext& ctx, JudgeRequest& r, flow::TrackOptions optio
   if (why == DropReason::kNone) {
     r.asks_policy = true;
     r.decision = ctx.snapshot->policy->decide(r.query, ctx.now);
-    if (r.decision.midstream != 0) {
-      options.tcp.allow_midstream = r.decision.midstream == 1;
-      why = flow::may_open(b, 0, options);
-    }
+    if (r.decision.midstream != 0) options.tcp.allow_midstream = r.decision.midstream == 1;
+    if (ctx.snapshot->has_midstream_rules) why = flow::may_open(b, 0, options);
     if (why == DropReason::kNone && ctx.snapshot->judges_zones &&
         (r.zone_source == base::kNoZone || r.zone_destination == base::kNoZone))
       why = DropReason::kNoZone;

@@ -74,7 +74,7 @@ class ReplayPort final : public io::Port {
 };
 
 base::Result<std::unique_ptr<ReplayFeed>> ReplayFeed::create(std::vector<std::string> port_names, PortChooser choose) {
-  auto pool = BufferPool::create({.small_count = 8192, .large_count = 512, .large_size = 262'144 + 512});
+  auto pool = BufferPool::create({.small_count = 4096, .large_count = 64, .large_size = 262'144 + 512});
   if (!pool) return pool.error();
   auto feed = std::unique_ptr<ReplayFeed>(new ReplayFeed(std::move(port_names), std::move(choose)));
   feed->pool_ = std::move(*pool);
@@ -249,15 +249,22 @@ ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config, const policy:
   };
 }
 
-void play(ReplayFeed& feed, Engine& engine, const std::function<void()>& after_batch) {
+void play(ReplayFeed& feed, Engine& engine, const std::function<void()>& drain,
+          const std::function<void()>& after_batch) {
+  // A turn ends 64 sessions and tells of 64 packets at most: this many rounds stay below half a ring.
+  constexpr unsigned kRounds = 64;
+  const auto run_dry = [&] {
+    while (!engine.turn_all(kRounds)) drain();
+  };
   while (feed.load()) {
     // What ends before these packets ends first.
     for (bool is_there = false; !is_there;) {
       is_there = feed.advance();
-      engine.turn_all();
+      run_dry();
+      drain();
     }
     feed.open();
-    engine.turn_all();
+    run_dry();
     after_batch();
     feed.give_back();
   }

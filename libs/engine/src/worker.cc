@@ -220,6 +220,8 @@ void Worker::serve_request() noexcept {
   WorkerContext& ctx = *context_;
   ctx.snapshot = ctx.shared.snapshots->read();
   ctx.burst.count = 0;
+  ctx.now = ctx.clock.now();
+  ctx.now_ticks = static_cast<base::Ticks>((ctx.now - ctx.shared.epoch) / base::kNanosPerTick);
   serve(ctx);
 }
 
@@ -261,12 +263,17 @@ void Worker::run(const std::atomic<bool>& stop) noexcept {
   ctx.shared.snapshots->offline(ctx.index);
 }
 
-void Worker::end_all_sessions() noexcept {
+bool Worker::end_sessions(std::uint32_t most) noexcept {
   WorkerContext& ctx = *context_;
   ctx.snapshot = ctx.shared.snapshots->read();
   ctx.burst.count = 0;
-  for (std::uint32_t i = 0; i < ctx.table.capacity(); ++i)
-    if (ctx.table.is_live(i)) end_session(ctx, i, base::SessionEnd::kShutdown);
+  for (std::uint32_t ended = 0; next_to_end_ < ctx.table.capacity(); ++next_to_end_) {
+    if (!ctx.table.is_live(next_to_end_)) continue;
+    if (ended++ == most) return false;
+    end_session(ctx, next_to_end_, base::SessionEnd::kShutdown);
+  }
+  store_gauges();
+  return true;
 }
 
 }  // namespace merlon::engine

@@ -58,7 +58,7 @@ void describe_tcp(Describer& d) {
   const std::size_t header = (d.u8(12) >> 4U) * 4U;
   std::string flags;
   for (unsigned bit = 0; bit < 8; ++bit)
-    if ((d.u8(13) >> bit & 1U) != 0) flags += kLetters[bit];
+    if ((unsigned{d.u8(13)} >> bit & 1U) != 0) flags += kLetters[bit];
   d.layer("tcp");
   d.word(" sport={} dport={} flags={} seq={} ack={} win={}", d.u16(0), d.u16(2),
          flags.empty() ? "none" : flags, d.u32(4), d.u32(8), d.u16(14));

@@ -99,19 +99,24 @@ std::size_t EventWriter::drain(base::Nanos now) {
   return count;
 }
 
-std::size_t EventWriter::pump(base::Nanos now) {
-  const std::lock_guard lock(sink_mutex_);
-  batch_.clear();
+void EventWriter::gather() {
   base::EventRecord record;
   for (base::EventRing* ring : rings_) {
     // Bounded by what is there now, so that a producer on another thread can't keep us here.
     for (std::size_t left = ring->count(); left > 0 && ring->pop(record); --left)
       batch_.push_back(record);
   }
+}
+
+std::size_t EventWriter::pump(base::Nanos now) {
+  const std::lock_guard lock(sink_mutex_);
+  gather();
   std::stable_sort(batch_.begin(), batch_.end(),
                    [](const auto& a, const auto& b) { return replay_key(a) < replay_key(b); });
   for (const base::EventRecord& r : batch_) emit(r, now);
-  return batch_.size();
+  const std::size_t count = batch_.size();
+  batch_.clear();
+  return count;
 }
 
 void EventWriter::finish(base::Nanos now) {

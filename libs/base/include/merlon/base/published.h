@@ -42,9 +42,9 @@ class Published {
   // A worker takes part from online() to offline(); offline workers are not waited for.
   void online(unsigned worker) noexcept {
     quiescent(worker);
-    // Pairs with the fence in all_passed(): either control sees this slot online, or read() sees the
-    // object that control published before it looked.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // A read-modify-write of what publish() modifies: either it comes first, then control sees this slot online,
+    // or it comes second, then read() sees what control published.
+    epoch_.fetch_add(0, std::memory_order_acq_rel);
   }
   void offline(unsigned worker) noexcept { slots_[worker].seen.store(kOffline, std::memory_order_release); }
 
@@ -57,7 +57,6 @@ class Published {
     return e;
   }
   [[nodiscard]] bool all_passed(std::uint64_t epoch) const noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     for (const auto& s : slots_)
       if (s.seen.load(std::memory_order_acquire) < epoch) return false;
     return true;

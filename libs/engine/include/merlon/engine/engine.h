@@ -41,9 +41,11 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Live: one thread per worker. stop() lets workers finish their turn, then ends all sessions.
+  // Live: one thread per worker. stop() lets workers finish their turn, then ends all sessions; each has an event, so
+  // `drain` is called between pieces to empty the rings. Without one, stop() waits a moment for the event writer's
+  // thread, and what does not fit then is counted as lost.
   void start();
-  void stop();
+  void stop(const std::function<void()>& drain = {});
   [[nodiscard]] bool is_running() const noexcept { return !threads_.empty(); }
   // Replay and tests: every worker turns until none has anything to do, at most `limit` rounds.
   bool turn_all(unsigned limit = 100'000);

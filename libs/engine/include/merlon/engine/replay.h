@@ -88,7 +88,9 @@ class ReplayFeed {
 // the destination; else the first port whose zone has no networks; else port 0.
 ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config, const policy::PolicyModel& model);
 
-// Plays what `feed` was given through `engine`; `after_batch` is called when a batch is through, with the frames sent.
-void play(ReplayFeed& feed, Engine& engine, const std::function<void()>& after_batch);
+// Plays what `feed` was given through `engine`. `after_batch` is called when a batch is through, with the frames sent, and
+// `drain` whenever the clock has moved or the event rings may be filling: many sessions can end at once.
+void play(ReplayFeed& feed, Engine& engine, const std::function<void()>& drain,
+          const std::function<void()>& after_batch);
 
 }  // namespace merlon::engine

@@ -132,8 +132,8 @@ class Worker {
   // Turns until `stop`; takes part in snapshot publication meanwhile.
   void run(const std::atomic<bool>& stop) noexcept;
 
-  // Ends every session, with its flow event; after the last turn.
-  void end_all_sessions() noexcept;
+  // After the last turn: ends up to `most` sessions, with their flow events; false when some are left.
+  bool end_sessions(std::uint32_t most) noexcept;
 
   // Without a thread: only looks at the mailbox.
   void serve_request() noexcept;
@@ -163,6 +163,7 @@ class Worker {
   io::Port* last_port_ = nullptr;  // where the burst in hand came from
   const EngineSnapshot* seen_snapshot_ = nullptr;
   std::uint32_t turns_ = 0;
+  std::uint32_t next_to_end_ = 0;
 };
 
 }  // namespace merlon::engine
