@@ -27,29 +27,32 @@ in_server() { ip netns exec "$server" "$@"; }
 # client 10.20.0.10, 2001:db8:20::10 = router = server 198.51.100.80, 2001:db8:80::80.
 build() {
   for space in $client $router $server; do ip netns add "$space"; done
-  ip -n $router link add left type veth peer name eth0 netns $client
-  ip -n $router link add right type veth peer name eth0 netns $server
+  ip -n "$router" link add left type veth peer name eth0 netns "$client"
+  ip -n "$router" link add right type veth peer name eth0 netns "$server"
+  local place
   for place in "$client eth0" "$router left" "$router right" "$server eth0"; do
+    # shellcheck disable=SC2086
     set -- $place
     ip netns exec "$1" sysctl -qw "net.ipv6.conf.$2.accept_dad=0" "net.ipv6.conf.$2.router_solicitations=0"
     ip netns exec "$1" ethtool -K "$2" tx off tso off gso off gro off >/dev/null
     ip -n "$1" link set lo up
     ip -n "$1" link set "$2" up
   done
-  ip -n $client addr add 10.20.0.10/24 dev eth0
-  ip -n $client addr add 2001:db8:20::10/64 dev eth0
-  ip -n $router addr add 10.20.0.1/24 dev left
-  ip -n $router addr add 2001:db8:20::1/64 dev left
-  ip -n $router addr add 198.51.100.1/24 dev right
-  ip -n $router addr add 2001:db8:80::1/64 dev right
-  ip -n $server addr add 198.51.100.80/24 dev eth0
-  ip -n $server addr add 2001:db8:80::80/64 dev eth0
-  ip netns exec $router sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
+  ip -n "$client" addr add 10.20.0.10/24 dev eth0
+  ip -n "$client" addr add 2001:db8:20::10/64 dev eth0
+  ip -n "$router" addr add 10.20.0.1/24 dev left
+  ip -n "$router" addr add 2001:db8:20::1/64 dev left
+  ip -n "$router" addr add 198.51.100.1/24 dev right
+  ip -n "$router" addr add 2001:db8:80::1/64 dev right
+  ip -n "$server" addr add 198.51.100.80/24 dev eth0
+  ip -n "$server" addr add 2001:db8:80::80/64 dev eth0
+  ip netns exec "$router" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
   in_server sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
   for space in $client $server; do
-    [ $space = $client ] && v4=10.20.0.1 v6=2001:db8:20::1 || { v4=198.51.100.1 v6=2001:db8:80::1; }
-    ip -n $space route add default via $v4
-    ip -n $space -6 route add default via $v6
+    local v4=198.51.100.1 v6=2001:db8:80::1
+    [ "$space" = "$client" ] && v4=10.20.0.1 v6=2001:db8:20::1
+    ip -n "$space" route add default via $v4
+    ip -n "$space" -6 route add default via $v6
   done
   until in_client ping -q -c1 -W1 198.51.100.80 >/dev/null && in_client ping -q -c1 -W1 2001:db8:80::80 >/dev/null; do :; done
 }
@@ -121,8 +124,8 @@ telnet() {
 path_mtu() {
   in_client ip route flush cache
   in_client nc -q 1 -w 2 198.51.100.80 9 <"$work/www/page.txt"
-  in_client ping -c 2 -i 0.2 -M do -s 1450 198.51.100.80 || true
-  in_client ping -c 2 -i 0.2 -M do -s 1430 2001:db8:80::80 || true
+  in_client ping -c 2 -i 0.2 -M 'do' -s 1450 198.51.100.80 || true
+  in_client ping -c 2 -i 0.2 -M 'do' -s 1430 2001:db8:80::80 || true
 }
 pings() {
   in_client ping -c 3 -i 0.2 198.51.100.80
@@ -181,7 +184,6 @@ serve() {
 
 build
 serve
-# The second link is narrow only where that is the subject.
 wanted=("$@")
 want() { [ ${#wanted[@]} -eq 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]; }
 if want http; then record http http; fi
@@ -196,6 +198,7 @@ if want traceroute; then record traceroute trace; fi
 if want scan; then record scan scan; fi
 if want flood; then record flood flood; fi
 if want path-mtu; then
-  ip -n $router link set right mtu 1400
+  # The second link is narrow only where that is the subject.
+  ip -n "$router" link set right mtu 1400
   record path-mtu path_mtu
 fi
