@@ -60,7 +60,8 @@ def test_clients(context):
             check_equal((s["rule"], s["action"], s["protocol"], s["from"], s["to"]), ("web", "permit", "tcp", "lan", "wan"), "session")
             check(s["bytes_in"] > len(content), "the answer's bytes are counted")
         rules = {r["rule"]: r for r in lab.daemon.rows("policy")}
-        check_equal(rules["web"]["hits"], 2, "hits of rule web")
+        check_equal((rules["web"]["hits"], rules["web"]["sessions"]), (2, 2), "hits and live sessions of rule web")
+        check(rules["web"]["bytes"] > 2 * len(content), "bytes of rule web, its sessions being alive")
         check_equal(rules["bulk"]["hits"], 0, "hits of rule bulk")
 
 

@@ -189,12 +189,21 @@ std::vector<WorkerStatus> DaemonView::workers() {
 
 std::vector<RuleStatus> DaemonView::rules() {
   const auto policy = runtime_.policy();
-  std::vector<std::uint64_t> alive(policy->slot_count());
+  // The counters get a session's packets at its end; what lives still is added here.
+  struct Alive {
+    std::uint64_t sessions = 0, packets = 0, bytes = 0;
+  };
+  std::vector<Alive> alive(policy->slot_count());
   engine::SessionWalk walk(*runtime_.engine(),
                            [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
   for (std::vector<engine::SessionView> views; walk.next(views);)
-    for (const engine::SessionView& v : views)
-      if (v.session.rule < alive.size()) ++alive[v.session.rule];
+    for (const engine::SessionView& v : views) {
+      if (v.session.rule >= alive.size()) continue;
+      Alive& a = alive[v.session.rule];
+      ++a.sessions;
+      a.packets += v.session.packets[0] + v.session.packets[1];
+      a.bytes += v.session.bytes[0] + v.session.bytes[1];
+    }
   std::map<std::string_view, const policy::Rule*> by_id;
   const std::lock_guard lock(mutex_);
   if (lifecycle_.running() != nullptr)
@@ -224,9 +233,10 @@ std::vector<RuleStatus> DaemonView::rules() {
     }
     const policy::RuleHits hits = runtime_.engine()->hits().read(slot);
     s.hits = hits.sessions;
-    s.packets = hits.packets;
-    s.bytes = hits.bytes;
-    s.sessions = slot < alive.size() ? alive[slot] : 0;
+    const Alive living = slot < alive.size() ? alive[slot] : Alive{};
+    s.packets = hits.packets + living.packets;
+    s.bytes = hits.bytes + living.bytes;
+    s.sessions = living.sessions;
     s.first_hit = hits.first;
     s.last_hit = hits.last;
     s.observed_since = hits.observed_since;
