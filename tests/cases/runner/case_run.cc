@@ -239,12 +239,20 @@ void CaseRun::do_fragment(const Statement& s) {
 
 void CaseRun::do_send(const Statement& s) { send_frames(read_frames(s, s.rest), s); }
 
+// Explain and the way of a packet have to agree.
+void CaseRun::check_foretold(const Statement& s, std::uint16_t port, const Frame& frame, std::string_view outcome) {
+  const auto reason = machine_->foretell(port, frame);
+  if (reason && base::drop_reason_name(*reason) != outcome)
+    fail(s.where, fmt::format("explain foretells {}, the case expects {}", base::drop_reason_name(*reason), outcome));
+}
+
 // Each packet leaves as it came, through the other port of the wire, and nothing else happens.
 void CaseRun::do_pass(const Statement& s) {
   const Frames all = read_frames(s, s.rest);
   const std::uint16_t out = machine_->peer(all.port);
   for (const Frame& frame : all.frames) {
     const std::uint64_t drops = all_drops();
+    if (all.captured == 0) check_foretold(s, all.port, frame, "none");
     send_frames({.port = all.port, .frames = {frame}, .captured = all.captured}, s);
     if (all_drops() != drops) {
       std::string reasons;
@@ -268,6 +276,7 @@ void CaseRun::do_drop(const Statement& s) {
   const std::uint16_t out = machine_->peer(all.port);
   for (const Frame& frame : all.frames) {
     const std::uint64_t before = drop_count(reason), before_all = all_drops();
+    if (all.captured == 0) check_foretold(s, all.port, frame, reason);
     send_frames({.port = all.port, .frames = {frame}, .captured = all.captured}, s);
     const std::uint64_t of_reason = drop_count(reason) - before, of_all = all_drops() - before_all;
     if (of_reason != 1 || of_all != 1) {

@@ -89,6 +89,7 @@ class CaseRun {
   void check_nothing_left(const Statement& s, std::string_view before);
   void collect();
   void send_frames(const Frames& f, const Statement& s);
+  void check_foretold(const Statement& s, std::uint16_t port, const Frame& frame, std::string_view outcome);
   std::uint64_t drop_count(const std::string& reason) const;
   std::uint64_t all_drops() const;
   std::vector<control::SessionRow> list_sessions(const client::SessionFilter& filter);

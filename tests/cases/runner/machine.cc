@@ -8,6 +8,7 @@
 
 #include "merlon/control/config_source.h"
 #include "merlon/io/buffer.h"
+#include "merlon/packet/text.h"
 
 namespace merlon::cases {
 namespace {
@@ -143,6 +144,18 @@ void Machine::advance(base::Nanos by) {
 void Machine::set_carrier(std::uint16_t port, bool is_up) {
   ports_[port]->set_carrier(is_up);
   runtime_->engine()->poll_links();
+}
+
+std::optional<base::DropReason> Machine::foretell(std::uint16_t port, base::ByteSpan frame) {
+  if (ports_[port]->link_type() != io::LinkType::kEthernet) return std::nullopt;
+  const std::string words = packet::packet_to_text(frame);
+  if (words.find(" mf") != std::string::npos || words.find("/ frag ") != std::string::npos) return std::nullopt;
+  engine::JudgeRequest request;
+  request.frame.assign(frame.begin(), frame.end());
+  request.in_port = port;
+  runtime_->engine()->judge(request);
+  if (static_cast<packet::Kind>(request.kind) == packet::Kind::kFragment) return std::nullopt;
+  return request.reason;
 }
 
 control::CommitOutcome Machine::commit(const std::string& file, base::Nanos confirm_within) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ class Machine {
   void turn();
   void advance(base::Nanos by);
   void set_carrier(std::uint16_t port, bool is_up);
+  // What explain says of the frame now; nothing where explain has no answer: fragments, links without Ethernet.
+  std::optional<base::DropReason> foretell(std::uint16_t port, base::ByteSpan frame);
 
   control::CommitOutcome commit(const std::string& file, base::Nanos confirm_within);
   control::PreviewReport preview(const std::string& file);
