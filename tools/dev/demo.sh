@@ -103,11 +103,16 @@ run_live() {
     --socket "$here/$demo/live/api.sock" --instance "$tag" &>merlond.log) &
   daemon=$!
   export MERLON_SOCKET=$here/$demo/live/api.sock
+  # Packets may pass before the API answers.
   for _ in $(seq 100); do
-    { ! kill -0 $daemon 2>/dev/null || ip netns exec "$client" ping -q -c1 -W1 198.51.100.80 &>/dev/null; } && break
+    merlon show status &>/dev/null && ip netns exec "$client" ping -q -c1 -W1 198.51.100.80 &>/dev/null && break
+    kill -0 $daemon 2>/dev/null || break
     sleep 0.1
   done
-  merlon show status >/dev/null || { cat $demo/live/merlond.log; die "the daemon does not answer"; }
+  merlon show status >/dev/null || {
+    cat $demo/live/merlond.log
+    die "the daemon does not answer"
+  }
   show "merlon show ports --columns port,link,driver,role,zone,rx_packets,tx_packets"
   in_client "curl -s http://198.51.100.80/"
   in_client "iperf3 -c 198.51.100.80 -t 2 | grep -E 'sender|receiver'"
