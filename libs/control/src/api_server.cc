@@ -457,6 +457,9 @@ asio::awaitable<bool> ApiServer::Impl::send_events(Stream& stream, ApiEventStrea
       if (!is_sent) co_return false;
       last_sent = now;
     }
+    // stop() may have come while the text was being sent; it wakes only timers that are waiting by
+    // then.
+    if (is_stopping) break;
     timer.expires_after(events.interval);
     timers.insert(&timer);
     co_await timer.async_wait(kToken);
