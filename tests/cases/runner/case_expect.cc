@@ -15,7 +15,8 @@ namespace {
 std::string words_of(const Frame& frame) {
   constexpr std::size_t kMost = 400;
   std::string words = packet::packet_to_text(frame);
-  if (words.size() > kMost) words = fmt::format("{}... ({} bytes in all)", words.substr(0, kMost), frame.size());
+  if (words.size() > kMost)
+    words = fmt::format("{}... ({} bytes in all)", words.substr(0, kMost), frame.size());
   return words;
 }
 
@@ -26,7 +27,9 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
   return n;
 }
 
-std::string value_text(const nlohmann::json& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
+std::string value_text(const nlohmann::json& v) {
+  return v.is_string() ? v.get<std::string>() : v.dump();
+}
 
 std::map<std::string, std::uint64_t> counter_values(const telemetry::CounterTotals& t,
                                                     const engine::Gauges::Values& g) {
@@ -46,8 +49,9 @@ std::map<std::string, std::uint64_t> counter_values(const telemetry::CounterTota
 }
 
 std::string describe(const control::SessionRow& r) {
-  return fmt::format("{} {}:{} > {}:{} {} rule={} packets={}/{}", r.protocol, r.source.to_string(), r.source_port,
-                     r.destination.to_string(), r.destination_port, r.state, r.rule, r.packets[0], r.packets[1]);
+  return fmt::format("{} {}:{} > {}:{} {} rule={} packets={}/{}", r.protocol, r.source.to_string(),
+                     r.source_port, r.destination.to_string(), r.destination_port, r.state, r.rule,
+                     r.packets[0], r.packets[1]);
 }
 
 // What a session's row has beside the fields that a filter can ask for.
@@ -71,7 +75,9 @@ std::string compare_event(const nlohmann::json& event, const std::vector<std::st
     std::ranges::replace(path, '.', '/');
     const nlohmann::json::json_pointer pointer(path);
     const bool is_there = event.contains(pointer);
-    if (wanted == "absent" ? is_there : !is_there || (wanted != "*" && value_text(event.at(pointer)) != wanted))
+    if (wanted == "absent"
+            ? is_there
+            : !is_there || (wanted != "*" && value_text(event.at(pointer)) != wanted))
       return word;
   }
   return "";
@@ -86,33 +92,38 @@ std::uint64_t CaseRun::all_drops() const { return machine_->totals().dropped_pac
 
 void CaseRun::name_reason(const Statement& s, const std::string& reason) {
   if (!base::drop_reason_from_name(reason) || reason == "none")
-    stop(s.rest_where, fmt::format("there is no drop reason \"{}\" (docs/reference/drops.md lists them)", reason));
+    stop(
+        s.rest_where,
+        fmt::format("there is no drop reason \"{}\" (docs/reference/drops.md lists them)", reason));
   result_.reasons.insert(reason);
 }
 
 void CaseRun::check_nothing_left(const Statement& s, std::string_view before) {
   for (std::uint16_t p = 0; p < machine_->port_count(); ++p) {
     if (pending_[p].empty()) continue;
-    fail(s.where, fmt::format("{} nobody expected the {} packet(s) that left by {}, first\n    {}", before,
-                              pending_[p].size(), machine_->port_name(p), words_of(pending_[p].front())));
+    fail(s.where,
+         fmt::format("{} nobody expected the {} packet(s) that left by {}, first\n    {}", before,
+                     pending_[p].size(), machine_->port_name(p), words_of(pending_[p].front())));
     pending_[p].clear();
   }
 }
 
-// Takes the wanted frames, or one that has `partly`, from what left by the port. One worker keeps the order of
-// packets; between workers there is none.
-void CaseRun::check_frames(const Statement& s, std::uint16_t port, std::string_view what, bool is_whole,
-                           const std::vector<Frame>& wanted, const Layers& partly) {
+// Takes the wanted frames, or one that has `partly`, from what left by the port. One worker keeps
+// the order of packets; between workers there is none.
+void CaseRun::check_frames(const Statement& s, std::uint16_t port, std::string_view what,
+                           bool is_whole, const std::vector<Frame>& wanted, const Layers& partly) {
   std::deque<Frame>& queue = pending_[port];
   const std::string name = machine_->port_name(port);
   const std::size_t reach = settings_.workers == 1 ? 1 : queue.size();
   if (is_whole && wanted.empty()) {
-    for (const Frame& frame : queue) fail(s.where, fmt::format("expected nothing to leave by {}, came {}", name, words_of(frame)));
+    for (const Frame& frame : queue)
+      fail(s.where, fmt::format("expected nothing to leave by {}, came {}", name, words_of(frame)));
     queue.clear();
     return;
   }
   for (std::size_t n = 0; n < (is_whole ? wanted.size() : 1); ++n) {
-    if (queue.empty()) return fail(s.where, fmt::format("expected {} to leave by {}, came nothing", what, name));
+    if (queue.empty())
+      return fail(s.where, fmt::format("expected {} to leave by {}, came nothing", what, name));
     const auto end = queue.begin() + static_cast<long>(std::min(reach, queue.size()));
     std::string why;
     const auto found = std::find_if(queue.begin(), end, [&](const Frame& f) {
@@ -124,8 +135,10 @@ void CaseRun::check_frames(const Statement& s, std::uint16_t port, std::string_v
       queue.erase(found);
       continue;
     }
-    fail(s.where, is_whole ? fmt::format("by {} left\n    {}\n  expected\n    {}", name, words_of(queue.front()), words_of(wanted[n]))
-                           : fmt::format("by {} left\n    {}\n  {}", name, words_of(queue.front()), why));
+    fail(s.where,
+         is_whole ? fmt::format("by {} left\n    {}\n  expected\n    {}", name,
+                                words_of(queue.front()), words_of(wanted[n]))
+                  : fmt::format("by {} left\n    {}\n  {}", name, words_of(queue.front()), why));
     queue.pop_front();
   }
 }
@@ -149,13 +162,15 @@ void CaseRun::expect_packet(const Statement& s, std::uint16_t port, std::string_
 void CaseRun::expect_event(const Statement& s, std::string_view text) {
   const std::vector<std::string> words = split_words(text);
   auto& events = machine_->events();
-  const auto found = std::ranges::find_if(events, [&](const auto& e) { return compare_event(e, words).empty(); });
+  const auto found =
+      std::ranges::find_if(events, [&](const auto& e) { return compare_event(e, words).empty(); });
   if (found != events.end()) {
     events.erase(found);
     return;
   }
   std::string came;
-  for (const auto& e : events) came += fmt::format("\n    {}   [{}]", e.dump(), compare_event(e, words));
+  for (const auto& e : events)
+    came += fmt::format("\n    {}   [{}]", e.dump(), compare_event(e, words));
   fail(s.where, fmt::format("no such event; there are{}", came.empty() ? " none" : came));
 }
 
@@ -170,7 +185,8 @@ void CaseRun::expect_drop(const Statement& s, std::string_view text) {
   name_reason(s, reason);
   const std::uint64_t have = drop_count(reason);
   if (text.empty() ? have == 0 : std::to_string(have) != text)
-    fail(s.where, fmt::format("expected {} drops with {}, came {}", text.empty() ? "some" : text, reason, have));
+    fail(s.where, fmt::format("expected {} drops with {}, came {}", text.empty() ? "some" : text,
+                              reason, have));
 }
 
 void CaseRun::expect_counter(const Statement& s, std::string_view text) {
@@ -178,7 +194,8 @@ void CaseRun::expect_counter(const Statement& s, std::string_view text) {
   const auto values = counter_values(machine_->totals(), machine_->gauges());
   const auto found = values.find(name);
   if (found == values.end()) stop(s.rest_where, fmt::format("there is no counter \"{}\"", name));
-  if (std::to_string(found->second) != text) fail(s.where, fmt::format("expected {} {}, came {}", name, text, found->second));
+  if (std::to_string(found->second) != text)
+    fail(s.where, fmt::format("expected {} {}, came {}", name, text, found->second));
 }
 
 std::vector<control::SessionRow> CaseRun::list_sessions(const client::SessionFilter& filter) {
@@ -188,7 +205,8 @@ std::vector<control::SessionRow> CaseRun::list_sessions(const client::SessionFil
   return all;
 }
 
-// "FILTER [packets=A/B] [bytes=A/B] [out=PORT] [count=N]": at least one, or just N sessions that have all this.
+// "FILTER [packets=A/B] [bytes=A/B] [out=PORT] [count=N]": at least one, or just N sessions that
+// have all this.
 void CaseRun::expect_session(const Statement& s, std::string_view text) {
   std::string filter_text;
   std::vector<std::pair<std::string, std::string>> further;
@@ -212,23 +230,27 @@ void CaseRun::expect_session(const Statement& s, std::string_view text) {
   std::string others;
   for (const control::SessionRow& row : list_sessions(*filter)) {
     const auto values = row_values(row);
-    const bool fits = std::ranges::all_of(further, [&](const auto& f) { return values.at(f.first) == f.second; });
+    const bool fits =
+        std::ranges::all_of(further, [&](const auto& f) { return values.at(f.first) == f.second; });
     matching += fits ? 1 : 0;
     if (fits) continue;
-    for (const auto& f : further) others += fmt::format("\n    {} has {}={}", describe(row), f.first, values.at(f.first));
+    for (const auto& f : further)
+      others += fmt::format("\n    {} has {}={}", describe(row), f.first, values.at(f.first));
   }
   if (count ? matching == *count : matching != 0) return;
   for (const control::SessionRow& row : list_sessions({}))
     if (others.size() < 2000) others += "\n    " + describe(row);
   fail(s.where, fmt::format("expected {} such session(s), came {}; there are{}",
-                            count ? std::to_string(*count) : "some", matching, others.empty() ? " none" : others));
+                            count ? std::to_string(*count) : "some", matching,
+                            others.empty() ? " none" : others));
 }
 
 void CaseRun::expect_sessions(const Statement& s, std::string_view text) {
   const auto rows = list_sessions({});
   if (std::to_string(rows.size()) == text) return;
   std::string all;
-  for (std::size_t n = 0; n < std::min<std::size_t>(rows.size(), 10); ++n) all += "\n    " + describe(rows[n]);
+  for (std::size_t n = 0; n < std::min<std::size_t>(rows.size(), 10); ++n)
+    all += "\n    " + describe(rows[n]);
   fail(s.where, fmt::format("expected {} sessions, came {}{}", text, rows.size(), all));
 }
 
@@ -259,14 +281,15 @@ void CaseRun::expect_link(const Statement& s, std::string_view text) {
   const std::uint16_t port = port_of(s, take_word(text));
   const bool is_up = machine_->port(port).is_peer_told_up();
   if (text != (is_up ? "up" : "down"))
-    fail(s.where, fmt::format("expected the far side to see the link {}, it sees it {}", text, is_up ? "up" : "down"));
+    fail(s.where, fmt::format("expected the far side to see the link {}, it sees it {}", text,
+                              is_up ? "up" : "down"));
 }
 
 void CaseRun::do_expect(const Statement& s) {
   using Expectation = void (CaseRun::*)(const Statement&, std::string_view);
   static const std::map<std::string, Expectation> kinds = {
-      {"event", &CaseRun::expect_event},     {"drop", &CaseRun::expect_drop},
-      {"counter", &CaseRun::expect_counter}, {"session", &CaseRun::expect_session},
+      {"event", &CaseRun::expect_event},       {"drop", &CaseRun::expect_drop},
+      {"counter", &CaseRun::expect_counter},   {"session", &CaseRun::expect_session},
       {"sessions", &CaseRun::expect_sessions}, {"rule", &CaseRun::expect_rule},
       {"link", &CaseRun::expect_link}};
   std::string_view text = s.rest;
@@ -277,10 +300,15 @@ void CaseRun::do_expect(const Statement& s) {
       fail(s.where, fmt::format("expected revision {}, running is {}", text, n));
     return;
   }
-  if (const auto found = kinds.find(first); found != kinds.end()) return (this->*found->second)(s, text);
-  if (const std::uint16_t port = machine_->find_port(first); port != base::kNoPort) return expect_packet(s, port, text);
-  stop(s.rest_where, fmt::format("\"{}\" is neither a port nor one of event, no event, drop, counter, session, sessions, "
-                                 "rule, link, revision", first));
+  if (const auto found = kinds.find(first); found != kinds.end())
+    return (this->*found->second)(s, text);
+  if (const std::uint16_t port = machine_->find_port(first); port != base::kNoPort)
+    return expect_packet(s, port, text);
+  stop(s.rest_where,
+       fmt::format(
+           "\"{}\" is neither a port nor one of event, no event, drop, counter, session, sessions, "
+           "rule, link, revision",
+           first));
 }
 
 }  // namespace merlon::cases

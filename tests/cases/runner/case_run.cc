@@ -56,7 +56,8 @@ CaseResult CaseRun::run() {
     const auto text = read_file(file);
     if (!text) throw Stop(file + ": can't be read");
     const auto about = read_file(folder_ + "/about.md");
-    if (!about || trim(*about).empty()) throw Stop(folder_ + "/about.md: says what the case is for, and is missing");
+    if (!about || trim(*about).empty())
+      throw Stop(folder_ + "/about.md: says what the case is for, and is missing");
     auto script = parse_script(*text, file);
     if (!script) stop(script.error());
     read_settings(*script);
@@ -79,7 +80,8 @@ void CaseRun::read_settings(std::vector<Statement>& script) {
   const auto first = std::ranges::find_if_not(script, is_setting);
   for (auto it = script.begin(); it != first; ++it) read_setting(*it);
   for (auto it = first; it != script.end(); ++it)
-    if (is_setting(*it)) stop(it->where, fmt::format("\"{}\" belongs to the top of the case", it->keyword));
+    if (is_setting(*it))
+      stop(it->where, fmt::format("\"{}\" belongs to the top of the case", it->keyword));
   script.erase(script.begin(), first);
 }
 
@@ -90,7 +92,8 @@ void CaseRun::read_setting(const Statement& s) {
     machine_settings_.start = parse_time(s.rest);
     if (machine_settings_.start < 0) stop(s.rest_where, "write the time as 2026-12-01T12:00:00Z");
   } else if (s.keyword == "workers") {
-    if (s.rest != "1") stop(s.rest_where, "only \"workers 1\" is known: the case is for one worker");
+    if (s.rest != "1")
+      stop(s.rest_where, "only \"workers 1\" is known: the case is for one worker");
     result_.is_skipped = settings_.workers != 1;
   } else {
     const std::vector<std::string> words = split_words(s.rest);
@@ -113,25 +116,31 @@ void CaseRun::start() {
 }
 
 void CaseRun::finish() {
-  const Statement end{.keyword = {}, .rest = {}, .where = last_where_, .rest_where = last_where_, .body = {}};
+  const Statement end{
+      .keyword = {}, .rest = {}, .where = last_where_, .rest_where = last_where_, .body = {}};
   check_nothing_left(end, "at the end of the case");
   for (unsigned r = 1; r < base::kDropReasonCount; ++r) {
     const std::string reason(base::drop_reason_name(static_cast<base::DropReason>(r)));
     if (const auto n = drop_count(reason); n != 0 && !result_.reasons.contains(reason))
-      fail(last_where_, fmt::format("{} packets were dropped with {}, of which the case says nothing", n, reason));
+      fail(last_where_,
+           fmt::format("{} packets were dropped with {}, of which the case says nothing", n,
+                       reason));
   }
   if (const std::string why = machine_->finish(); !why.empty()) fail(last_where_, why);
 }
 
 CaseRun::Action CaseRun::find_action(const std::string& keyword) {
   static const std::map<std::string, Action> actions = {
-      {"include", &CaseRun::do_include},
-      {"let", &CaseRun::do_let},           {"fragment", &CaseRun::do_fragment}, {"send", &CaseRun::do_send},
-      {"pass", &CaseRun::do_pass},         {"drop", &CaseRun::do_drop},         {"hold", &CaseRun::do_hold},
-      {"repeat", &CaseRun::do_repeat},     {"together", &CaseRun::do_together}, {"advance", &CaseRun::do_advance},
-      {"commit", &CaseRun::do_commit},     {"preview", &CaseRun::do_preview},   {"rollback", &CaseRun::do_rollback},
-      {"confirm", &CaseRun::do_confirm},   {"clear", &CaseRun::do_clear},       {"link", &CaseRun::do_link},
-      {"explain", &CaseRun::do_explain},   {"ignore", &CaseRun::do_ignore},     {"expect", &CaseRun::do_expect}};
+      {"include", &CaseRun::do_include},   {"let", &CaseRun::do_let},
+      {"fragment", &CaseRun::do_fragment}, {"send", &CaseRun::do_send},
+      {"pass", &CaseRun::do_pass},         {"drop", &CaseRun::do_drop},
+      {"hold", &CaseRun::do_hold},         {"repeat", &CaseRun::do_repeat},
+      {"together", &CaseRun::do_together}, {"advance", &CaseRun::do_advance},
+      {"commit", &CaseRun::do_commit},     {"preview", &CaseRun::do_preview},
+      {"rollback", &CaseRun::do_rollback}, {"confirm", &CaseRun::do_confirm},
+      {"clear", &CaseRun::do_clear},       {"link", &CaseRun::do_link},
+      {"explain", &CaseRun::do_explain},   {"ignore", &CaseRun::do_ignore},
+      {"expect", &CaseRun::do_expect}};
   const auto found = actions.find(keyword);
   return found == actions.end() ? nullptr : found->second;
 }
@@ -145,13 +154,14 @@ void CaseRun::run_one(const Statement& raw) {
   last_where_ = raw.where;
   const Action action = find_action(raw.keyword);
   if (action == nullptr)
-    stop(raw.where, fmt::format("there is no statement \"{}\" (docs/test-cases.md lists them)", raw.keyword));
+    stop(raw.where,
+         fmt::format("there is no statement \"{}\" (docs/test-cases.md lists them)", raw.keyword));
   Statement s = raw;
   auto rest = expand_numbers(raw.rest, variables_, raw.rest_where);
   if (!rest) stop(rest.error());
   s.rest = std::move(*rest);
-  const bool is_act = s.keyword != "expect" && s.keyword != "let" && s.keyword != "fragment" && s.keyword != "ignore" &&
-                      s.keyword != "include" && s.keyword != "repeat";
+  const bool is_act = s.keyword != "expect" && s.keyword != "let" && s.keyword != "fragment" &&
+                      s.keyword != "ignore" && s.keyword != "include" && s.keyword != "repeat";
   if (is_act && !is_together_) check_nothing_left(s, "before this statement");
   (this->*action)(s);
   if (result_.failures.size() >= kMaxFailures) throw Stop("further failures are not told");
@@ -178,7 +188,8 @@ CaseRun::Frames CaseRun::read_frames(const Statement& s, std::string_view text) 
     return f;
   }
   SourcePos where = s.rest_where;
-  where.column += static_cast<unsigned>(s.rest.size() - before.size() + (before.size() - text.size()));
+  where.column +=
+      static_cast<unsigned>(s.rest.size() - before.size() + (before.size() - text.size()));
   auto frames = book_.frames(text, where);
   if (!frames) stop(frames.error());
   f.frames = std::move(*frames);
@@ -188,7 +199,8 @@ CaseRun::Frames CaseRun::read_frames(const Statement& s, std::string_view text) 
 void CaseRun::send_frames(const Frames& f, const Statement& s) {
   for (const Frame& frame : f.frames) {
     const auto whole = static_cast<std::uint32_t>(frame.size());
-    const std::size_t kept = f.captured != 0 ? std::min<std::size_t>(f.captured, frame.size()) : frame.size();
+    const std::size_t kept =
+        f.captured != 0 ? std::min<std::size_t>(f.captured, frame.size()) : frame.size();
     if (!machine_->inject(f.port, base::ByteSpan(frame).first(kept), whole))
       stop(s.where, "the port did not take the packet: its link is down or its queue is full");
   }
@@ -224,7 +236,8 @@ void CaseRun::do_let(const Statement& s) {
 void CaseRun::do_fragment(const Statement& s) {
   const std::string_view text = s.rest;
   const std::size_t equals = text.find(" = ");
-  if (equals == std::string_view::npos) stop(s.rest_where, "write: fragment NAME mtu=N [id=N] = PACKET");
+  if (equals == std::string_view::npos)
+    stop(s.rest_where, "write: fragment NAME mtu=N [id=N] = PACKET");
   const std::vector<std::string> words = split_words(text.substr(0, equals));
   unsigned mtu = 0;
   std::uint32_t id = 1;
@@ -234,16 +247,19 @@ void CaseRun::do_fragment(const Statement& s) {
     if (words[n].starts_with("id=")) std::from_chars(words[n].data() + 3, end, id);
   }
   if (words.empty() || mtu == 0) stop(s.rest_where, "write: fragment NAME mtu=N [id=N] = PACKET");
-  if (auto done = book_.fragment(words[0], mtu, id, text.substr(equals + 3), s.rest_where); !done) stop(done.error());
+  if (auto done = book_.fragment(words[0], mtu, id, text.substr(equals + 3), s.rest_where); !done)
+    stop(done.error());
 }
 
 void CaseRun::do_send(const Statement& s) { send_frames(read_frames(s, s.rest), s); }
 
 // Explain and the way of a packet have to agree.
-void CaseRun::check_foretold(const Statement& s, std::uint16_t port, const Frame& frame, std::string_view outcome) {
+void CaseRun::check_foretold(const Statement& s, std::uint16_t port, const Frame& frame,
+                             std::string_view outcome) {
   const auto reason = machine_->foretell(port, frame);
   if (reason && base::drop_reason_name(*reason) != outcome)
-    fail(s.where, fmt::format("explain foretells {}, the case expects {}", base::drop_reason_name(*reason), outcome));
+    fail(s.where, fmt::format("explain foretells {}, the case expects {}",
+                              base::drop_reason_name(*reason), outcome));
 }
 
 // Each packet leaves as it came, through the other port of the wire, and nothing else happens.
@@ -256,18 +272,23 @@ void CaseRun::do_pass(const Statement& s) {
     send_frames({.port = all.port, .frames = {frame}, .captured = all.captured}, s);
     if (all_drops() != drops) {
       std::string reasons;
-      for (const auto& d : machine_->view().drops()) reasons += fmt::format(" {}", base::drop_reason_name(d.reason));
-      fail(s.where, fmt::format("the packet should have passed but was dropped (reasons so far:{})", reasons));
+      for (const auto& d : machine_->view().drops())
+        reasons += fmt::format(" {}", base::drop_reason_name(d.reason));
+      fail(s.where, fmt::format("the packet should have passed but was dropped (reasons so far:{})",
+                                reasons));
       for (auto& queue : pending_) queue.clear();
       return;
     }
     if (out == base::kNoPort) continue;
-    const std::size_t kept = all.captured != 0 ? std::min<std::size_t>(all.captured, frame.size()) : frame.size();
-    check_frames(s, out, "the same packet", true, {Frame(frame.begin(), frame.begin() + static_cast<long>(kept))}, {});
+    const std::size_t kept =
+        all.captured != 0 ? std::min<std::size_t>(all.captured, frame.size()) : frame.size();
+    check_frames(s, out, "the same packet", true,
+                 {Frame(frame.begin(), frame.begin() + static_cast<long>(kept))}, {});
   }
 }
 
-// "REASON PORT PACKET": one more packet is dropped, for this reason, and nothing leaves by the far port.
+// "REASON PORT PACKET": one more packet is dropped, for this reason, and nothing leaves by the far
+// port.
 void CaseRun::do_drop(const Statement& s) {
   std::string_view text = s.rest;
   const std::string reason = take_word(text);
@@ -283,8 +304,9 @@ void CaseRun::do_drop(const Statement& s) {
       std::string counts;
       for (const auto& d : machine_->view().drops())
         counts += fmt::format(" {}={}", base::drop_reason_name(d.reason), d.packets);
-      fail(s.where, fmt::format("expected one packet dropped with {}, came {} of {} drops (so far:{})", reason, of_reason,
-                                of_all, counts.empty() ? " none" : counts));
+      fail(s.where,
+           fmt::format("expected one packet dropped with {}, came {} of {} drops (so far:{})",
+                       reason, of_reason, of_all, counts.empty() ? " none" : counts));
     }
     if (out != base::kNoPort) check_frames(s, out, "nothing", true, {}, {});
   }
@@ -297,8 +319,9 @@ void CaseRun::do_hold(const Statement& s) {
   const Frames all = read_frames(s, s.rest);
   send_frames(all, s);
   if (all_drops() != drops || machine_->gauges().fragments_held != held + all.frames.size())
-    fail(s.where, fmt::format("expected the packet to be held, came {} drops and {} held fragments more",
-                              all_drops() - drops, machine_->gauges().fragments_held - held));
+    fail(s.where,
+         fmt::format("expected the packet to be held, came {} drops and {} held fragments more",
+                     all_drops() - drops, machine_->gauges().fragments_held - held));
 }
 
 void CaseRun::do_repeat(const Statement& s) {
@@ -336,31 +359,42 @@ void CaseRun::do_advance(const Statement& s) {
 void CaseRun::do_commit(const Statement& s) {
   const std::size_t arrow = s.rest.find("->");
   std::vector<std::string> words = split_words(s.rest.substr(0, arrow));
-  std::string_view wanted = arrow == std::string::npos ? std::string_view() : trim(std::string_view(s.rest).substr(arrow + 2));
+  std::string_view wanted = arrow == std::string::npos
+                                ? std::string_view()
+                                : trim(std::string_view(s.rest).substr(arrow + 2));
   base::Nanos confirm = 0;
-  if (words.size() == 2 && words[1].starts_with("confirm=")) confirm = parse_duration(words[1].substr(8));
-  if (words.empty() || confirm < 0) stop(s.rest_where, "write: commit FILE [confirm=DURATION] [-> error \"TEXT\"]");
+  if (words.size() == 2 && words[1].starts_with("confirm="))
+    confirm = parse_duration(words[1].substr(8));
+  if (words.empty() || confirm < 0)
+    stop(s.rest_where, "write: commit FILE [confirm=DURATION] [-> error \"TEXT\"]");
   const control::CommitOutcome outcome = machine_->commit(folder_ + "/" + words[0], confirm);
   collect();
   if (!wanted.starts_with("error")) {
-    for (const base::Error& e : outcome.errors) fail(s.where, "the commit was refused: " + e.to_string());
+    for (const base::Error& e : outcome.errors)
+      fail(s.where, "the commit was refused: " + e.to_string());
     if (wanted == "unchanged" && outcome.report && !outcome.report->is_unchanged)
       fail(s.where, "the commit should have changed nothing");
     return;
   }
-  const std::string text = split_words(wanted.substr(5)).empty() ? "" : split_words(wanted.substr(5)).front();
+  const std::string text =
+      split_words(wanted.substr(5)).empty() ? "" : split_words(wanted.substr(5)).front();
   std::string came;
   for (const base::Error& e : outcome.errors) came += (came.empty() ? "" : "; ") + e.to_string();
   if (outcome.ok() || came.find(text) == std::string::npos)
-    fail(s.where, fmt::format("expected an error with \"{}\", came: {}", text, outcome.ok() ? "success" : came));
+    fail(s.where, fmt::format("expected an error with \"{}\", came: {}", text,
+                              outcome.ok() ? "success" : came));
 }
 
 // "FILE -> examined=N dropped=N kept=N changed=N changes=N".
 void CaseRun::do_preview(const Statement& s) {
   const std::size_t arrow = s.rest.find("->");
   if (arrow == std::string::npos) stop(s.rest_where, "write: preview FILE -> dropped=N kept=N");
-  const control::PreviewReport report = machine_->preview(folder_ + "/" + std::string(trim(s.rest.substr(0, arrow))));
-  if (!report.effect) stop(s.where, "the candidate is refused: " + (report.check.errors.empty() ? std::string("no effect") : report.check.errors.front().to_string()));
+  const control::PreviewReport report =
+      machine_->preview(folder_ + "/" + std::string(trim(s.rest.substr(0, arrow))));
+  if (!report.effect)
+    stop(s.where, "the candidate is refused: " + (report.check.errors.empty()
+                                                      ? std::string("no effect")
+                                                      : report.check.errors.front().to_string()));
   const std::map<std::string, std::uint64_t> have = {{"examined", report.effect->examined},
                                                      {"dropped", report.effect->dropped},
                                                      {"kept", report.effect->kept},
@@ -370,7 +404,8 @@ void CaseRun::do_preview(const Statement& s) {
     const auto equals = word.find('=');
     const auto found = have.find(word.substr(0, equals));
     if (equals == std::string::npos || found == have.end())
-      stop(s.rest_where, fmt::format("\"{}\" is not one of examined, dropped, kept, changed, changes", word));
+      stop(s.rest_where,
+           fmt::format("\"{}\" is not one of examined, dropped, kept, changed, changes", word));
     if (std::to_string(found->second) != word.substr(equals + 1))
       fail(s.where, fmt::format("expected {}, came {}={}", word, found->first, found->second));
   }
@@ -379,14 +414,16 @@ void CaseRun::do_preview(const Statement& s) {
 void CaseRun::do_rollback(const Statement& s) {
   std::uint64_t number = 0;
   std::from_chars(s.rest.data(), s.rest.data() + s.rest.size(), number);
-  const control::CommitOutcome outcome =
-      machine_->lifecycle().rollback(number, {.author = "case", .comment = {}, .expected_revision = {}});
-  for (const base::Error& e : outcome.errors) fail(s.where, "the roll back was refused: " + e.to_string());
+  const control::CommitOutcome outcome = machine_->lifecycle().rollback(
+      number, {.author = "case", .comment = {}, .expected_revision = {}});
+  for (const base::Error& e : outcome.errors)
+    fail(s.where, "the roll back was refused: " + e.to_string());
   machine_->turn();
 }
 
 void CaseRun::do_confirm(const Statement& s) {
-  if (auto done = machine_->lifecycle().confirm("case"); !done) fail(s.where, done.error().to_string());
+  if (auto done = machine_->lifecycle().confirm("case"); !done)
+    fail(s.where, done.error().to_string());
 }
 
 // "FILTER [-> N]".
@@ -399,28 +436,35 @@ void CaseRun::do_clear(const Statement& s) {
   machine_->turn();
   if (arrow == std::string::npos) return;
   const std::string wanted(trim(std::string_view(s.rest).substr(arrow + 2)));
-  if (std::to_string(*cleared) != wanted) fail(s.where, fmt::format("expected {} sessions cleared, came {}", wanted, *cleared));
+  if (std::to_string(*cleared) != wanted)
+    fail(s.where, fmt::format("expected {} sessions cleared, came {}", wanted, *cleared));
 }
 
 void CaseRun::do_link(const Statement& s) {
   const std::vector<std::string> words = split_words(s.rest);
-  if (words.size() != 2 || (words[1] != "up" && words[1] != "down")) stop(s.rest_where, "write: link PORT up|down");
+  if (words.size() != 2 || (words[1] != "up" && words[1] != "down"))
+    stop(s.rest_where, "write: link PORT up|down");
   machine_->set_carrier(port_of(s, words[0]), words[1] == "up");
 }
 
 // "PACKET WORDS -> verdict=V reason=R rule=ID session=TEXT ...".
 void CaseRun::do_explain(const Statement& s) {
   const std::size_t arrow = s.rest.find("->");
-  if (arrow == std::string::npos) stop(s.rest_where, "write: explain IN SRC DST PROTO ... -> verdict=V");
+  if (arrow == std::string::npos)
+    stop(s.rest_where, "write: explain IN SRC DST PROTO ... -> verdict=V");
   const auto words = client::parse_packet_words(split_words(s.rest.substr(0, arrow)));
   if (!words) stop(words.error());
   const auto told = control::explain_packet(machine_->runtime(), *words, machine_->now());
   if (!told) stop(told.error());
   const std::map<std::string, std::string> have = {
-      {"verdict", told->verdict},     {"reason", std::string(base::drop_reason_name(told->reason))},
-      {"rule", told->rule},           {"session", told->session},
-      {"action", told->action},       {"zone_in", told->zone_in},
-      {"zone_out", told->zone_out},   {"port_out", told->port_out},
+      {"verdict", told->verdict},
+      {"reason", std::string(base::drop_reason_name(told->reason))},
+      {"rule", told->rule},
+      {"session", told->session},
+      {"action", told->action},
+      {"zone_in", told->zone_in},
+      {"zone_out", told->zone_out},
+      {"port_out", told->port_out},
       {"before", std::to_string(told->before)}};
   for (const std::string& word : split_words(s.rest.substr(arrow + 2))) {
     const auto equals = word.find('=');

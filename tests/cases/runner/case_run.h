@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One case from its folder to its result: reads case.txt, drives the machine statement by statement, compares.
-// docs/test-cases.md is the reference of the language. One thread.
+// One case from its folder to its result: reads case.txt, drives the machine statement by
+// statement, compares. docs/test-cases.md is the reference of the language. One thread.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -17,9 +17,9 @@
 namespace merlon::cases {
 
 struct CaseResult {
-  bool is_skipped = false;             // made for one worker only
-  std::vector<std::string> failures;   // "file:line: what"
-  std::set<std::string> reasons;       // drop reasons that the case names
+  bool is_skipped = false;            // made for one worker only
+  std::vector<std::string> failures;  // "file:line: what"
+  std::set<std::string> reasons;      // drop reasons that the case names
 };
 
 struct RunSettings {
@@ -89,7 +89,8 @@ class CaseRun {
   void check_nothing_left(const Statement& s, std::string_view before);
   void collect();
   void send_frames(const Frames& f, const Statement& s);
-  void check_foretold(const Statement& s, std::uint16_t port, const Frame& frame, std::string_view outcome);
+  void check_foretold(const Statement& s, std::uint16_t port, const Frame& frame,
+                      std::string_view outcome);
   std::uint64_t drop_count(const std::string& reason) const;
   std::uint64_t all_drops() const;
   std::vector<control::SessionRow> list_sessions(const client::SessionFilter& filter);
@@ -109,7 +110,7 @@ class CaseRun {
   Variables variables_;
   std::vector<std::deque<Frame>> pending_;  // by port: what left and is not yet expected
   std::set<std::uint16_t> ignored_;
-  std::optional<Frames> last_;              // for `again` and `same`
+  std::optional<Frames> last_;  // for `again` and `same`
   bool is_together_ = false;
   base::SourcePos last_where_;
   CaseResult result_;

@@ -23,8 +23,10 @@ constexpr unsigned kTurnsPerAdvance = 200;
 
 class MemorySink final : public telemetry::EventSink {
  public:
-  explicit MemorySink(std::vector<nlohmann::json>& events) : EventSink("case", "memory"), events_(events) {}
-  void write(std::string_view line, telemetry::Severity /*severity*/, base::Nanos /*now*/) noexcept override {
+  explicit MemorySink(std::vector<nlohmann::json>& events)
+      : EventSink("case", "memory"), events_(events) {}
+  void write(std::string_view line, telemetry::Severity /*severity*/,
+             base::Nanos /*now*/) noexcept override {
     events_.push_back(nlohmann::json::parse(line, nullptr, false));
     count_written(1, line.size());
   }
@@ -44,7 +46,8 @@ void make_small(engine::EngineConfig& config, unsigned workers) {
   const engine::EngineConfig defaults;
   config.workers = workers;
   config.worker_cores.clear();
-  if (config.table.max_sessions == defaults.table.max_sessions) config.table.max_sessions = kSessions;
+  if (config.table.max_sessions == defaults.table.max_sessions)
+    config.table.max_sessions = kSessions;
   config.table.max_sources = std::min(config.table.max_sources, kSessions);
   config.table.max_rules = std::min<std::uint32_t>(config.table.max_rules, 4096);
   config.event_ring_records = std::min(config.event_ring_records, kEventRecords);
@@ -52,7 +55,8 @@ void make_small(engine::EngineConfig& config, unsigned workers) {
 
 }  // namespace
 
-Machine::Machine(const MachineSettings& settings) : settings_(settings), now_(settings.start), pool_(shared_pool()) {}
+Machine::Machine(const MachineSettings& settings)
+    : settings_(settings), now_(settings.start), pool_(shared_pool()) {}
 
 Machine::~Machine() {
   view_.reset();
@@ -70,7 +74,8 @@ base::Result<std::unique_ptr<Machine>> Machine::start(const MachineSettings& set
   return machine;
 }
 
-base::Result<std::vector<std::unique_ptr<io::Port>>> Machine::make_ports(const engine::EngineConfig& config) {
+base::Result<std::vector<std::unique_ptr<io::Port>>> Machine::make_ports(
+    const engine::EngineConfig& config) {
   std::vector<std::unique_ptr<io::Port>> ports;
   peers_.assign(config.ports.size(), base::kNoPort);
   for (const engine::WireConfig& w : config.wires) {
@@ -93,7 +98,8 @@ base::Result<std::vector<std::unique_ptr<io::Port>>> Machine::make_ports(const e
 }
 
 base::Result<void> Machine::bring_up() {
-  if (pool_ == nullptr) return Error{.code = Errc::kCapacity, .message = "no memory for packet buffers"};
+  if (pool_ == nullptr)
+    return Error{.code = Errc::kCapacity, .message = "no memory for packet buffers"};
   auto store = control::Store::open(settings_.store_directory);
   if (!store) return store.error();
   store_ = std::move(*store);
@@ -103,7 +109,8 @@ base::Result<void> Machine::bring_up() {
       [this](const engine::EngineConfig& config) { return make_ports(config); }, &now_);
   make_small(loaded.config->engine, settings_.workers);
   lifecycle_ = std::make_unique<control::Lifecycle>(
-      *store_, *runtime_, control::LifecycleOptions{.clock = [this] { return now_; }, .on_event = {}});
+      *store_, *runtime_,
+      control::LifecycleOptions{.clock = [this] { return now_; }, .on_event = {}});
   auto started = lifecycle_->start(&loaded);
   if (!started) return started.error();
   if (!started->problems.empty()) return started->problems.front();
@@ -111,7 +118,8 @@ base::Result<void> Machine::bring_up() {
   const control::LoadedConfig& config = *lifecycle_->running();
   writer_ = std::make_unique<telemetry::EventWriter>(
       runtime_->engine()->event_rings(), runtime_->names(),
-      telemetry::EventWriterOptions{.eve = {.host = config.name, .community_id = config.events.community_id}});
+      telemetry::EventWriterOptions{
+          .eve = {.host = config.name, .community_id = config.events.community_id}});
   writer_->add_sink(std::make_unique<MemorySink>(events_));
   view_ = std::make_unique<control::DaemonView>(*runtime_, *lifecycle_, mutex_, *writer_);
   return {};
@@ -149,7 +157,8 @@ void Machine::set_carrier(std::uint16_t port, bool is_up) {
 std::optional<base::DropReason> Machine::foretell(std::uint16_t port, base::ByteSpan frame) {
   if (ports_[port]->link_type() != io::LinkType::kEthernet) return std::nullopt;
   const std::string words = packet::packet_to_text(frame);
-  if (words.find(" mf") != std::string::npos || words.find("/ frag ") != std::string::npos) return std::nullopt;
+  if (words.find(" mf") != std::string::npos || words.find("/ frag ") != std::string::npos)
+    return std::nullopt;
   engine::JudgeRequest request;
   request.frame.assign(frame.begin(), frame.end());
   request.in_port = port;
@@ -167,7 +176,8 @@ control::CommitOutcome Machine::commit(const std::string& file, base::Nanos conf
     return refused;
   }
   control::CommitOutcome out = lifecycle_->commit(
-      loaded.config->bundle, {.author = "case", .comment = {}, .expected_revision = {}, .confirm_within = confirm_within});
+      loaded.config->bundle,
+      {.author = "case", .comment = {}, .expected_revision = {}, .confirm_within = confirm_within});
   turn();
   return out;
 }
@@ -207,9 +217,11 @@ std::string Machine::finish() {
   const std::uint64_t accounted =
       t.forwarded_packets + (t.dropped_packets - t.would_drop_packets) + t.tapped_packets + held;
   if (t.received_packets != accounted)
-    return fmt::format("{} packets came in, but {} are accounted for: {} forwarded, {} dropped, {} tapped, {} held",
-                       t.received_packets, accounted, t.forwarded_packets, t.dropped_packets - t.would_drop_packets,
-                       t.tapped_packets, held);
+    return fmt::format(
+        "{} packets came in, but {} are accounted for: {} forwarded, {} dropped, {} tapped, {} "
+        "held",
+        t.received_packets, accounted, t.forwarded_packets,
+        t.dropped_packets - t.would_drop_packets, t.tapped_packets, held);
   // Fragments still held go back to the pool by their time-out.
   if (held != 0) advance(5 * 60 * base::kNanosPerSecond);
   runtime_->engine()->stop();
@@ -219,7 +231,8 @@ std::string Machine::finish() {
   lifecycle_.reset();
   runtime_.reset();
   if (pool_->free_count() != pool_->total_count())
-    return fmt::format("{} packet buffers were not given back", pool_->total_count() - pool_->free_count());
+    return fmt::format("{} packet buffers were not given back",
+                       pool_->total_count() - pool_->free_count());
   return "";
 }
 

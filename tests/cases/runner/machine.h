@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The device under test: the real loader, life cycle, runtime and engine over ring ports, driven by a clock variable
-// and without threads. One per case.
+// The device under test: the real loader, life cycle, runtime and engine over ring ports, driven by
+// a clock variable and without threads. One per case.
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,7 +38,9 @@ class Machine {
   // kNoPort when there is no port of that name.
   [[nodiscard]] std::uint16_t find_port(std::string_view name) const;
   [[nodiscard]] std::string port_name(std::uint16_t port) const { return names_[port]; }
-  [[nodiscard]] std::uint16_t port_count() const { return static_cast<std::uint16_t>(names_.size()); }
+  [[nodiscard]] std::uint16_t port_count() const {
+    return static_cast<std::uint16_t>(names_.size());
+  }
   [[nodiscard]] std::uint16_t peer(std::uint16_t port) const;
   [[nodiscard]] io::RingPort& port(std::uint16_t number) { return *ports_[number]; }
 
@@ -47,7 +49,8 @@ class Machine {
   void turn();
   void advance(base::Nanos by);
   void set_carrier(std::uint16_t port, bool is_up);
-  // What explain says of the frame now; nothing where explain has no answer: fragments, links without Ethernet.
+  // What explain says of the frame now; nothing where explain has no answer: fragments, links
+  // without Ethernet.
   std::optional<base::DropReason> foretell(std::uint16_t port, base::ByteSpan frame);
 
   control::CommitOutcome commit(const std::string& file, base::Nanos confirm_within);
@@ -68,7 +71,8 @@ class Machine {
  private:
   explicit Machine(const MachineSettings& settings);
   base::Result<void> bring_up();
-  base::Result<std::vector<std::unique_ptr<io::Port>>> make_ports(const engine::EngineConfig& config);
+  base::Result<std::vector<std::unique_ptr<io::Port>>> make_ports(
+      const engine::EngineConfig& config);
 
   MachineSettings settings_;
   base::Nanos now_;

@@ -58,16 +58,18 @@ std::vector<std::string> find_cases(const Options& o) {
   for (const auto& entry : fs::recursive_directory_iterator(o.root)) {
     if (entry.path().filename() != "case.txt") continue;
     const std::string name = fs::relative(entry.path().parent_path(), o.root).string();
-    const bool is_wanted = o.names.empty() || std::ranges::any_of(o.names, [&](const std::string& part) {
-                             return name.find(part) != std::string::npos;
-                           });
+    const bool is_wanted =
+        o.names.empty() || std::ranges::any_of(o.names, [&](const std::string& part) {
+          return name.find(part) != std::string::npos;
+        });
     if (is_wanted) found.push_back(name);
   }
   std::ranges::sort(found);
   return found;
 }
 
-// Drop reasons of which no case speaks, but for those in `without-case.txt`, each with why ("NAME: why").
+// Drop reasons of which no case speaks, but for those in `without-case.txt`, each with why ("NAME:
+// why").
 std::vector<std::string> uncovered(const Options& o, const std::set<std::string>& named) {
   std::set<std::string> excused;
   std::vector<std::string> out;
@@ -77,11 +79,14 @@ std::vector<std::string> uncovered(const Options& o, const std::set<std::string>
     if (colon == std::string::npos || line.starts_with('#')) continue;
     excused.insert(line.substr(0, colon));
     if (named.contains(line.substr(0, colon)))
-      out.push_back(fmt::format("without-case.txt: {} has a case now, take the line out", line.substr(0, colon)));
+      out.push_back(fmt::format("without-case.txt: {} has a case now, take the line out",
+                                line.substr(0, colon)));
   }
   for (unsigned r = 1; r < merlon::base::kDropReasonCount; ++r) {
-    const std::string name(merlon::base::drop_reason_name(static_cast<merlon::base::DropReason>(r)));
-    if (!named.contains(name) && !excused.contains(name)) out.push_back(fmt::format("no case names the drop reason {}", name));
+    const std::string name(
+        merlon::base::drop_reason_name(static_cast<merlon::base::DropReason>(r)));
+    if (!named.contains(name) && !excused.contains(name))
+      out.push_back(fmt::format("no case names the drop reason {}", name));
   }
   return out;
 }
@@ -104,10 +109,13 @@ int run_all(const Options& o, const std::string& scratch) {
   std::set<std::string> named;
   const std::vector<std::string> all = find_cases(o);
   for (const std::string& name : all) {
-    CaseResult result = CaseRun(o.root + "/" + name, {.workers = o.workers, .scratch = scratch}).run();
+    CaseResult result =
+        CaseRun(o.root + "/" + name, {.workers = o.workers, .scratch = scratch}).run();
     named.merge(result.reasons);
     print_result(name, result, o.is_verbose);
-    ++(!result.failures.empty() ? totals.failed : result.is_skipped ? totals.skipped : totals.passed);
+    ++(!result.failures.empty() ? totals.failed
+       : result.is_skipped      ? totals.skipped
+                                : totals.passed);
   }
   if (o.names.empty() && o.workers == 1)
     for (const std::string& what : uncovered(o, named)) {

@@ -99,17 +99,22 @@ std::string escape(std::string_view text) {
 
 std::string_view name_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
-  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_')) ++end;
+  while (end < text.size() &&
+         (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+    ++end;
   return text.substr(at, end - at);
 }
 
 Error unknown_name(std::string_view name, const SourcePos& where) {
-  return {.code = Errc::kNotFound, .message = fmt::format("there is no packet \"${}\"", name), .where = where,
+  return {.code = Errc::kNotFound,
+          .message = fmt::format("there is no packet \"${}\"", name),
+          .where = where,
           .hint = "name it before by `let` or `fragment`"};
 }
 
 // Applies "layer.key=value" words of the first layer's text and returns the rest of it.
-base::Result<std::string> apply_dotted(Layers& layers, std::string_view text, const SourcePos& where) {
+base::Result<std::string> apply_dotted(Layers& layers, std::string_view text,
+                                       const SourcePos& where) {
   std::string rest;
   while (!(text = trim(text)).empty()) {
     std::string word = take_word(text);
@@ -121,10 +126,14 @@ base::Result<std::string> apply_dotted(Layers& layers, std::string_view text, co
     const std::string name = word.substr(0, dot);
     const auto found = std::ranges::find(layers, name, &Layer::name);
     if (found == layers.end())
-      return Error{.code = Errc::kNotFound, .message = fmt::format("the packet has no layer \"{}\"", name),
-                   .where = where, .hint = "write LAYER.KEY=VALUE for a layer that it has"};
-    set_field(*found, {.key = word.substr(dot + 1, equals - dot - 1), .value = word.substr(equals + 1),
-                       .has_value = true, .where = where});
+      return Error{.code = Errc::kNotFound,
+                   .message = fmt::format("the packet has no layer \"{}\"", name),
+                   .where = where,
+                   .hint = "write LAYER.KEY=VALUE for a layer that it has"};
+    set_field(*found, {.key = word.substr(dot + 1, equals - dot - 1),
+                       .value = word.substr(equals + 1),
+                       .has_value = true,
+                       .where = where});
   }
   return rest;
 }
@@ -154,7 +163,8 @@ std::string compare_fields(base::ByteSpan frame, Layers& all, Layer& have, const
     set_field(have, f);
     if (want.name != "payload" && !rebuilds_to(all, frame)) {
       have = before;
-      return fmt::format("{}{}{} differs", want.name + " " + f.key, f.has_value ? "=" : "", f.value);
+      return fmt::format("{}{}{} differs", want.name + " " + f.key, f.has_value ? "=" : "",
+                         f.value);
     }
   }
   const bool is_same = rebuilds_to(all, frame);
@@ -169,7 +179,8 @@ std::string compare_layers(base::ByteSpan frame, Layers& all, Layers& seen, cons
     while (at < seen.size() && seen[at].name != want.name) ++at;
     if (at == seen.size()) return fmt::format("there is no layer \"{}\"", want.name);
     if (want.name == "quote") {
-      if (auto why = compare_layers(frame, all, seen[at].quoted, want.quoted); !why.empty()) return "in the quote: " + why;
+      if (auto why = compare_layers(frame, all, seen[at].quoted, want.quoted); !why.empty())
+        return "in the quote: " + why;
     } else if (auto why = compare_fields(frame, all, seen[at], want); !why.empty()) {
       return why;
     }
@@ -200,7 +211,8 @@ std::string layers_to_text(const Layers& layers) {
   return out;
 }
 
-base::Result<std::string> PacketBook::expand_quotes(std::string_view text, const SourcePos& where) const {
+base::Result<std::string> PacketBook::expand_quotes(std::string_view text,
+                                                    const SourcePos& where) const {
   std::string out;
   for (;;) {
     const std::size_t begin = text.find("quote($");
@@ -214,7 +226,9 @@ base::Result<std::string> PacketBook::expand_quotes(std::string_view text, const
     }
     auto inner = variation(text.substr(begin + 6, end - begin - 7), where);
     if (!inner) return inner.error();
-    std::erase_if(*inner, [](const Layer& l) { return l.name == "eth" || l.name == "vlan" || l.name == "qinq"; });
+    std::erase_if(*inner, [](const Layer& l) {
+      return l.name == "eth" || l.name == "vlan" || l.name == "qinq";
+    });
     out += "quote(" + layers_to_text(*inner) + ")";
     text.remove_prefix(end);
   }
@@ -230,7 +244,8 @@ base::Result<Layers> PacketBook::variation(std::string_view text, const SourcePo
     std::size_t n = 0;
     std::from_chars(text.data() + 1, text.data() + text.size(), n);
     if (n == 0 || n > found->second.size())
-      return Error{.code = Errc::kNotFound, .message = fmt::format("${} has pieces 1 to {}", name, found->second.size()),
+      return Error{.code = Errc::kNotFound,
+                   .message = fmt::format("${} has pieces 1 to {}", name, found->second.size()),
                    .where = where};
     auto layers = read_layers(packet::packet_to_text(found->second[n - 1]), where);
     if (!layers) return layers.error();
@@ -247,7 +262,8 @@ base::Result<Layers> PacketBook::variation(std::string_view text, const SourcePo
   const std::size_t border = first_layer_end(text);
   const auto fields = apply_dotted(out, text.substr(0, border), where);
   if (!fields) return fields.error();
-  const auto target = std::find_if(out.rbegin(), out.rend(), [](const Layer& l) { return !is_tail(l); });
+  const auto target =
+      std::find_if(out.rbegin(), out.rend(), [](const Layer& l) { return !is_tail(l); });
   if (target == out.rend()) return unknown_name(name, where);
   const std::string changes = target->name + " " + *fields + std::string(text.substr(border));
   auto parsed = read_layers(changes, where);
@@ -268,7 +284,8 @@ base::Result<Layers> PacketBook::layers(std::string_view text, const SourcePos& 
   return read_layers(*expanded, where);
 }
 
-base::Result<std::vector<Frame>> PacketBook::frames(std::string_view text, const SourcePos& where) const {
+base::Result<std::vector<Frame>> PacketBook::frames(std::string_view text,
+                                                    const SourcePos& where) const {
   text = trim(text);
   if (text.starts_with('$')) {
     const std::string_view name = name_at(text, 1);
@@ -281,8 +298,8 @@ base::Result<std::vector<Frame>> PacketBook::frames(std::string_view text, const
     // A piece as it is, without the way through words.
     std::size_t n = 0;
     if (found != pieces_.end() && rest.starts_with('[') && rest.find(']') == rest.size() - 1 &&
-        std::from_chars(rest.data() + 1, rest.data() + rest.size(), n).ec == std::errc{} && n >= 1 &&
-        n <= found->second.size())
+        std::from_chars(rest.data() + 1, rest.data() + rest.size(), n).ec == std::errc{} &&
+        n >= 1 && n <= found->second.size())
       return std::vector<Frame>{found->second[n - 1]};
   }
   const auto all = layers(text, where);
@@ -292,7 +309,8 @@ base::Result<std::vector<Frame>> PacketBook::frames(std::string_view text, const
   return std::vector<Frame>{std::move(*frame)};
 }
 
-base::Result<void> PacketBook::let(const std::string& name, std::string_view text, const SourcePos& where) {
+base::Result<void> PacketBook::let(const std::string& name, std::string_view text,
+                                   const SourcePos& where) {
   text = trim(text);
   const bool is_reverse = text.starts_with("reverse ");
   if (is_reverse) text = trim(text.substr(8));
@@ -303,8 +321,8 @@ base::Result<void> PacketBook::let(const std::string& name, std::string_view tex
   return {};
 }
 
-base::Result<void> PacketBook::fragment(const std::string& name, unsigned mtu, std::uint32_t id, std::string_view text,
-                                        const SourcePos& where) {
+base::Result<void> PacketBook::fragment(const std::string& name, unsigned mtu, std::uint32_t id,
+                                        std::string_view text, const SourcePos& where) {
   const auto whole = frames(text, where);
   if (!whole) return whole.error();
   auto pieces = packet::fragment_packet(whole->front(), mtu, id);

@@ -69,12 +69,15 @@ class Parser {
       if (left.empty()) continue;
       if (left == "}") {
         if (opened) return {};
-        return Error{.code = Errc::kInvalidValue, .message = "} without a block", .where = place(line, text.find('}'))};
+        return Error{.code = Errc::kInvalidValue,
+                     .message = "} without a block",
+                     .where = place(line, text.find('}'))};
       }
       const std::size_t column = text.find_first_not_of(" \t");
       Statement s;
       s.where = place(line, column);
-      const bool has_block = left.back() == '{' && (left.size() < 2 || left[left.size() - 2] != '$');
+      const bool has_block =
+          left.back() == '{' && (left.size() < 2 || left[left.size() - 2] != '$');
       if (has_block) left = trim(left.substr(0, left.size() - 1));
       const std::string_view before = left;
       s.keyword = take_word(left);
@@ -85,7 +88,9 @@ class Parser {
       if (auto done = block(out.back().body, out.back().where); !done) return done;
     }
     if (!opened) return {};
-    return Error{.code = Errc::kInvalidValue, .message = "the block has no end", .where = *opened,
+    return Error{.code = Errc::kInvalidValue,
+                 .message = "the block has no end",
+                 .where = *opened,
                  .hint = "close it by a line with }"};
   }
 
@@ -94,10 +99,12 @@ class Parser {
   std::size_t next_ = 0;
 };
 
-// Recursive descent over one expression; `ok` turns false at the first thing that is not understood.
+// Recursive descent over one expression; `ok` turns false at the first thing that is not
+// understood.
 class Arithmetic {
  public:
-  Arithmetic(std::string_view text, const Variables& variables) : text_(text), variables_(variables) {}
+  Arithmetic(std::string_view text, const Variables& variables)
+      : text_(text), variables_(variables) {}
   std::optional<long long> value() {
     const long long v = sum();
     if (!ok_ || peek() != '\0') return std::nullopt;
@@ -139,7 +146,9 @@ class Arithmetic {
       return v;
     }
     const std::size_t first = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) ++at_;
+    while (at_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_'))
+      ++at_;
     const std::string word(text_.substr(first, at_ - first));
     if (const auto found = variables_.find(word); found != variables_.end()) return found->second;
     long long v = 0;
@@ -194,18 +203,22 @@ base::Result<std::vector<Statement>> parse_script(std::string_view text, const s
   return Parser(text, file).parse();
 }
 
-base::Result<std::string> expand_numbers(std::string_view text, const Variables& variables, const SourcePos& where) {
+base::Result<std::string> expand_numbers(std::string_view text, const Variables& variables,
+                                         const SourcePos& where) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t begin = text.find("${", at);
     out += text.substr(at, begin - at);
     if (begin == std::string_view::npos) break;
     const std::size_t end = text.find('}', begin);
-    const std::string_view inside = text.substr(begin + 2, end == std::string_view::npos ? end : end - begin - 2);
+    const std::string_view inside =
+        text.substr(begin + 2, end == std::string_view::npos ? end : end - begin - 2);
     const auto value = Arithmetic(inside, variables).value();
     if (end == std::string_view::npos || !value)
-      return Error{.code = Errc::kInvalidValue, .message = fmt::format("\"${{{}}}\" is no sum of numbers", inside),
-                   .where = where, .hint = "numbers, + - * / %, parentheses, and `i` inside of repeat"};
+      return Error{.code = Errc::kInvalidValue,
+                   .message = fmt::format("\"${{{}}}\" is no sum of numbers", inside),
+                   .where = where,
+                   .hint = "numbers, + - * / %, parentheses, and `i` inside of repeat"};
     out += std::to_string(*value);
     at = end + 1;
   }
@@ -229,8 +242,10 @@ long long parse_duration(std::string_view text) {
 long long parse_time(std::string_view text) {
   int y = 0, h = 0, m = 0, s = 0;
   unsigned mo = 0, d = 0;
-  if (std::sscanf(std::string(text).c_str(), "%d-%u-%uT%d:%d:%dZ", &y, &mo, &d, &h, &m, &s) != 6) return -1;
-  const std::chrono::year_month_day date{std::chrono::year{y}, std::chrono::month{mo}, std::chrono::day{d}};
+  if (std::sscanf(std::string(text).c_str(), "%d-%u-%uT%d:%d:%dZ", &y, &mo, &d, &h, &m, &s) != 6)
+    return -1;
+  const std::chrono::year_month_day date{std::chrono::year{y}, std::chrono::month{mo},
+                                         std::chrono::day{d}};
   if (!date.ok()) return -1;
   const long long days = std::chrono::sys_days{date}.time_since_epoch().count();
   return (((days * 24 + h) * 60 + m) * 60 + s) * 1'000'000'000LL;

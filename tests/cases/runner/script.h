@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// case.txt as statements: lines with their place, blocks, comments, arithmetic in `${...}`. docs/test-cases.md is the
-// reference. Values, one thread.
+// case.txt as statements: lines with their place, blocks, comments, arithmetic in `${...}`.
+// docs/test-cases.md is the reference. Values, one thread.
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,8 +13,8 @@ namespace merlon::cases {
 
 struct Statement {
   std::string keyword;
-  std::string rest;           // behind the keyword, trimmed; may hold line ends of continued lines
-  base::SourcePos where;      // of the keyword
+  std::string rest;            // behind the keyword, trimmed; may hold line ends of continued lines
+  base::SourcePos where;       // of the keyword
   base::SourcePos rest_where;  // of `rest`
   std::vector<Statement> body;  // of `repeat` and `together`
 };
