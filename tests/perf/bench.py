@@ -141,18 +141,22 @@ class Bench:
             capture = self.folder / f"{flows}.pcap"
             write_capture(capture, flows)
             source = ["--capture", capture, "--flows", flows]
-            makers = [self.merlon("merlon", *source), self.testpmd(capture, flows)]
+            makers = [self.merlon("merlon", *source), self.testpmd(capture, flows),
+                      self.merlon("merlon_synthetic", "--flows", flows)]
             if has_ovs:
                 makers.append(self.ovs(capture))
         else:
             source = ["--flows", flows]
             makers = [self.merlon("merlon", *source), self.merlon("io_only", *source, "--way", "io")]
         rates = {k: [v / 1e6 for v in values] for k, values in self.race(makers).items()}
-        peers = {k: round(statistics.median(v), 2) for k, v in rates.items() if k not in ("merlon", "io_only")}
+        peers = {k: round(statistics.median(v), 2) for k, v in rates.items() if not k.startswith(("merlon", "io"))}
         limit = peers.get("testpmd") if has_device else round(statistics.median(rates["io_only"]), 2)
         memory = self.perf("memory", "--flows", flows)[0]["bytes_per_session"]
-        self.add(name, "Mpps", rates["merlon"], goal(peers), limit=limit, peers=peers, bytes_per_session=memory,
-                 source="net_pcap" if has_device else "synthetic")
+        more = {"source": "synthetic"}
+        if has_device:
+            more = {"source": "net_pcap",
+                    "with_synthetic_source": round(statistics.median(rates["merlon_synthetic"]), 2)}
+        self.add(name, "Mpps", rates["merlon"], goal(peers), limit=limit, peers=peers, bytes_per_session=memory, **more)
 
     def forward_1k(self):
         def goal(peers):

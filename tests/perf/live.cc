@@ -57,11 +57,20 @@ void print_window(const Rig& rig, const Reading& from, const Reading& to) {
   const auto created = static_cast<double>(to.created - from.created);
   fmt::print(
       "{{\"share\": {:.4f}, \"pps\": {:.0f}, \"cycles_per_packet\": {:.1f}, "
-      "\"created_per_second\": {:.0f}, "
-      "\"cycles_per_created\": {:.1f}, \"dropped\": {}, \"sessions\": {}}}\n",
+      "\"created_per_second\": {:.0f}, \"cycles_per_created\": {:.1f}, \"dropped\": {}, "
+      "\"sessions\": {}}}\n",
       seconds / wall, packets / seconds, seconds * frequency / std::max(1.0, packets),
       created / seconds, seconds * frequency / std::max(1.0, created), to.dropped - from.dropped,
       to.sessions);
+}
+
+// Until `packets` more have come in.
+Reading carry(const Rig& rig, const Reading& from, std::uint64_t packets) {
+  for (;;) {
+    sleep_seconds(0.01);
+    const Reading now = rig.read();
+    if (now.received - from.received >= packets) return now;
+  }
 }
 
 }  // namespace
@@ -120,12 +129,7 @@ int run_allocations(const Options& o) {
   Rig rig(settings);
   const Reading from = rig.read();
   const std::uint64_t before = allocation_count();
-  const std::uint64_t wanted = o.number("--packets");
-  Reading to = from;
-  while (to.received - from.received < wanted) {
-    sleep_seconds(0.01);
-    to = rig.read();
-  }
+  const Reading to = carry(rig, from, o.number("--packets"));
   const std::uint64_t allocations = allocation_count() - before;
   const bool has_all_kinds = to.dropped > from.dropped && to.created > from.created;
   fmt::print(
@@ -134,6 +138,16 @@ int run_allocations(const Options& o) {
       allocations, to.received - from.received, to.created - from.created,
       to.dropped - from.dropped, counts_allocations());
   return allocations == 0 && has_all_kinds ? 0 : 1;
+}
+
+int run_instructions(const Options& o) {
+  RigSettings settings = settings_of(o);
+  settings.keeps_sessions = true;
+  Rig rig(settings);
+  carry(rig, rig.read(), o.number("--packets"));
+  rig.engine().stop();
+  fmt::print("{{\"packets\": {}}}\n", rig.read().received);
+  return 0;
 }
 
 int run_memory(const Options& o) {

@@ -22,15 +22,16 @@ constexpr const char* kUsage =
     "  commit       policies published under traffic\n"
     "  classifier   look-ups and updates on ClassBench sets\n"
     "  allocations  allocations of workers; exit code 1 when there are any\n"
+    "  instructions carries --packets and says how many; for callgrind\n"
     "  memory       bytes a session\n";
 
 bool parse(int argc, char** argv, Options& options) {
-  options.values = {{"--capture", ""},         {"--traffic", "known"},
-                    {"--flows", "1024"},       {"--rules", "0"},
-                    {"--sessions", "0"},       {"--workers", "1"},
-                    {"--cores", "1"},          {"--way", "engine"},
-                    {"--seconds", "1"},        {"--runs", "5"},
-                    {"--packets", "10000000"}, {"--classbench", "../shared/data/classbench"}};
+  options.values = {
+      {"--capture", ""}, {"--traffic", "known"},    {"--flows", "1024"},
+      {"--rules", "0"},  {"--sessions", "0"},       {"--workers", "1"},
+      {"--cores", "1"},  {"--way", "engine"},       {"--seconds", "1"},
+
+      {"--runs", "5"},   {"--packets", "10000000"}, {"--classbench", "../shared/data/classbench"}};
   for (int i = 2; i < argc; i += 2) {
     if (!options.values.contains(argv[i]) || i + 1 == argc) return false;
     options.values[argv[i]] = argv[i + 1];
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
                   {"commit", run_commit},
                   {"classifier", run_classifier},
                   {"allocations", run_allocations},
+                  {"instructions", run_instructions},
                   {"memory", run_memory}};
   Options options;
   if (argc >= 2 && parse(argc, argv, options))

@@ -25,6 +25,7 @@ int run_scaling(const Options& options);
 int run_commit(const Options& options);
 int run_classifier(const Options& options);
 int run_allocations(const Options& options);
+int run_instructions(const Options& options);
 int run_memory(const Options& options);
 
 }  // namespace merlon::perf
