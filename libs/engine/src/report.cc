@@ -46,7 +46,8 @@ void fill_endpoints(EventRecord& r, const Burst& b, unsigned i) noexcept {
   const bool swapped = h.direction != 0;
   r.source = swapped ? k.b : k.a;
   r.destination = swapped ? k.a : k.b;
-  if (k.protocol != 1 && k.protocol != 58) {
+  // A later fragment carries no ports, though its datagram's may be known by now.
+  if (k.protocol != 1 && k.protocol != 58 && h.kind != Kind::kFragment) {
     r.source_port = swapped ? k.port_b : k.port_a;
     r.destination_port = swapped ? k.port_a : k.port_b;
   }
