@@ -21,7 +21,7 @@ TXT
 }
 
 cpp_files() { git ls-files '*.h' '*.cc'; }
-shell_files() { git ls-files dev .ci/run '*.sh' 'packaging/completions/*.bash'; }
+shell_files() { git ls-files dev .ci/run tools/fresh-check '*.sh' 'packaging/completions/*.bash'; }
 # Written by hand, so that the first lines can say under which licence.
 licensed_files() {
   git ls-files '*.h' '*.cc' '*.sh' '*.py' '*.cmake' '*CMakeLists.txt' dev .ci/run 'packaging/systemd/*'
