@@ -131,7 +131,13 @@ Status DaemonView::status() {
   if (full != 0) s.warnings.push_back(fmt::format("the session table was full: {} packets dropped", full));
   for (const auto& sink : events_writer_.sinks())
     if (sink.is_failing) s.warnings.push_back(fmt::format("the event sink {} can't be written", sink.name));
-  const std::lock_guard lock(mutex_);
+  // A commit of a large policy holds the life cycle for seconds; status is asked just then.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    s.state = "running, a configuration is being checked or committed";
+    s.config_revision = runtime_.policy()->generation();
+    return s;
+  }
   if (lifecycle_.running() != nullptr) s.name = lifecycle_.running()->name;
   s.config_revision = lifecycle_.running_revision();
   if (const auto pending = lifecycle_.pending()) s.confirm_deadline = pending->deadline;
