@@ -242,6 +242,7 @@ std::vector<RuleStatus> DaemonView::rules() {
     const Alive living = slot < alive.size() ? alive[slot] : Alive{};
     s.packets = hits.packets + living.packets;
     s.bytes = hits.bytes + living.bytes;
+    s.limit_drops = hits.limit_drops;
     s.sessions = living.sessions;
     s.first_hit = hits.first;
     s.last_hit = hits.last;

@@ -104,6 +104,19 @@ void judge_again(WorkerContext& ctx, unsigned i) noexcept {
   end_session(ctx, index, base::SessionEnd::kPolicy);
 }
 
+bool passes_when_full(const WorkerContext& ctx, unsigned i) noexcept {
+  return ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[ctx.burst.in_port[i]] != 0;
+}
+
+// The rest of a datagram whose first fragment opened no session, on this worker or on the one that owns the datagram.
+void admit_rest(WorkerContext& ctx, unsigned i) noexcept {
+  if (ctx.table.count() == ctx.table.capacity() && passes_when_full(ctx, i)) {
+    ctx.burst.verdict[i] = Verdict::kForward;
+  } else {
+    ctx.burst.drop(i, DropReason::kFragmentDatagram);
+  }
+}
+
 // Policy permits: a new session, if the limits and the table allow one.
 void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::Decision& d,
           const flow::TrackOptions& options) noexcept {
@@ -112,6 +125,7 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
       ctx.table.sources().count_of(q.source) >= d.max_sessions_per_source) {
     b.rule[i] = d.rule;
     b.drop(i, DropReason::kSourceLimit);
+    ctx.shared.hits->add_limit_drop(ctx.index, d.rule);
     return;
   }
   const flow::Opening opening{.rule = d.rule,
@@ -128,9 +142,8 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
         note_session_end(ctx, victim, why);
       });
   if (index == packet::kNoSession) {
-    const bool is_open = ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[b.in_port[i]] != 0;
-    if (b.reason[i] == DropReason::kSessionTableFull && is_open)
-      b.verdict[i] = Verdict::kForward;
+    if (b.reason[i] == DropReason::kSessionTableFull && passes_when_full(ctx, i)) b.verdict[i] = Verdict::kForward;
+    if (b.reason[i] == DropReason::kRuleLimit) ctx.shared.hits->add_limit_drop(ctx.index, d.rule);
     return;
   }
   ctx.counters.sessions_created.add();
@@ -235,9 +248,11 @@ void admit(WorkerContext& ctx) noexcept {
       if (b.verdict[i] != Verdict::kUndecided) continue;
     }
     if (question[m] == kNoQuestion) {
-      // The first fragment opened no session, on this worker or on the one that owns the datagram.
-      const bool is_rest = b.headers[i].kind == Kind::kFragment;
-      b.drop(i, is_rest ? DropReason::kFragmentDatagram : flow::may_open(b, i, widest));
+      if (b.headers[i].kind == Kind::kFragment) {
+        admit_rest(ctx, i);
+      } else {
+        b.drop(i, flow::may_open(b, i, widest));
+      }
     } else {
       apply(ctx, i, queries[question[m]], decisions[question[m]], options);
     }

@@ -36,6 +36,7 @@ RuleHits HitCounters::read(std::uint32_t slot) const noexcept {
     out.sessions += cell.sessions.load(std::memory_order_relaxed);
     out.packets += cell.packets.load(std::memory_order_relaxed);
     out.bytes += cell.bytes.load(std::memory_order_relaxed);
+    out.limit_drops += cell.limit_drops.load(std::memory_order_relaxed);
     const base::Nanos first = cell.first.load(std::memory_order_relaxed);
     if (first != 0) out.first = out.first == 0 ? first : std::min(out.first, first);
     out.last = std::max(out.last, cell.last.load(std::memory_order_relaxed));

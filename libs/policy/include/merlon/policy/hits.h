@@ -19,6 +19,7 @@ struct RuleHits {
   base::Nanos first = 0, last = 0;  // 0: never
   base::Nanos observed_since = 0;   // when counting for this slot began
   std::uint64_t packets = 0, bytes = 0;  // of the rule's sessions that have ended, both directions
+  std::uint64_t limit_drops = 0;  // sessions that the rule permits and its own limits refused
 };
 
 class HitCounters {
@@ -57,6 +58,16 @@ class HitCounters {
                      std::memory_order_relaxed);
   }
 
+  // worker-owned: a session that the rule's limits refused.
+  void add_limit_drop(unsigned worker, std::uint32_t slot) noexcept {
+    const std::uint32_t c = slot / kChunk;
+    if (c >= kMaxChunks) return;
+    Cell* chunk = rows_[worker].chunks[c].load(std::memory_order_acquire);
+    if (chunk == nullptr) return;
+    std::atomic<std::uint64_t>& n = chunk[slot % kChunk].limit_drops;
+    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
   // Makes room for slots below `count`; new slots are observed since `now`. Before publishing.
   // False when the count is above kChunk * kMaxChunks.
   bool reserve(std::uint32_t count, base::Nanos now);
@@ -69,7 +80,7 @@ class HitCounters {
   struct Cell {
     std::atomic<std::uint64_t> sessions{0};
     std::atomic<base::Nanos> first{0}, last{0};
-    std::atomic<std::uint64_t> packets{0}, bytes{0};
+    std::atomic<std::uint64_t> packets{0}, bytes{0}, limit_drops{0};
   };
   struct alignas(64) Row {
     std::array<std::atomic<Cell*>, kMaxChunks> chunks{};
