@@ -285,13 +285,25 @@ void CaseRun::expect_link(const Statement& s, std::string_view text) {
                               is_up ? "up" : "down"));
 }
 
+// "NAME{LABELS} VALUE", as in the exposition.
+void CaseRun::expect_metric(const Statement& s, std::string_view text) {
+  const std::string all = "\n" + machine_->view().metrics_text();
+  if (all.find(fmt::format("\n{}\n", text)) != std::string::npos) return;
+  const std::string_view name = text.substr(0, text.find(' '));
+  const std::size_t at = all.find(fmt::format("\n{} ", name));
+  fail(s.where,
+       fmt::format("expected {}, came {}", text,
+                   at == std::string::npos ? "no such metric"
+                                           : all.substr(at + 1, all.find('\n', at + 1) - at - 1)));
+}
+
 void CaseRun::do_expect(const Statement& s) {
   using Expectation = void (CaseRun::*)(const Statement&, std::string_view);
   static const std::map<std::string, Expectation> kinds = {
       {"event", &CaseRun::expect_event},       {"drop", &CaseRun::expect_drop},
       {"counter", &CaseRun::expect_counter},   {"session", &CaseRun::expect_session},
       {"sessions", &CaseRun::expect_sessions}, {"rule", &CaseRun::expect_rule},
-      {"link", &CaseRun::expect_link}};
+      {"link", &CaseRun::expect_link},         {"metric", &CaseRun::expect_metric}};
   std::string_view text = s.rest;
   const std::string first = take_word(text);
   if (first == "no" && take_word(text) == "event") return expect_no_event(s, text);
@@ -307,7 +319,7 @@ void CaseRun::do_expect(const Statement& s) {
   stop(s.rest_where,
        fmt::format(
            "\"{}\" is neither a port nor one of event, no event, drop, counter, session, sessions, "
-           "rule, link, revision",
+           "rule, link, metric, revision",
            first));
 }
 

@@ -73,7 +73,7 @@ CaseResult CaseRun::run() {
 
 // Statements in front of all others that say how the machine is made.
 void CaseRun::read_settings(std::vector<Statement>& script) {
-  constexpr std::string_view kSettings[] = {"config", "clock", "workers", "link-layer"};
+  constexpr std::string_view kSettings[] = {"config", "clock", "workers", "link-layer", "gap"};
   const auto is_setting = [&](const Statement& s) {
     return std::ranges::find(kSettings, s.keyword) != std::end(kSettings);
   };
@@ -91,6 +91,8 @@ void CaseRun::read_setting(const Statement& s) {
   } else if (s.keyword == "clock") {
     machine_settings_.start = parse_time(s.rest);
     if (machine_settings_.start < 0) stop(s.rest_where, "write the time as 2026-12-01T12:00:00Z");
+  } else if (s.keyword == "gap") {
+    result_.gap = s.rest;
   } else if (s.keyword == "workers") {
     if (s.rest != "1")
       stop(s.rest_where, "only \"workers 1\" is known: the case is for one worker");
@@ -355,7 +357,7 @@ void CaseRun::do_advance(const Statement& s) {
   collect();
 }
 
-// "FILE [confirm=5m]" and, behind ->, `error TEXT` or `unchanged`.
+// "FILE [confirm=5m]" and, behind ->, `error TEXT`, `warning TEXT` or `unchanged`.
 void CaseRun::do_commit(const Statement& s) {
   const std::size_t arrow = s.rest.find("->");
   std::vector<std::string> words = split_words(s.rest.substr(0, arrow));
@@ -369,20 +371,25 @@ void CaseRun::do_commit(const Statement& s) {
     stop(s.rest_where, "write: commit FILE [confirm=DURATION] [-> error \"TEXT\"]");
   const control::CommitOutcome outcome = machine_->commit(folder_ + "/" + words[0], confirm);
   collect();
-  if (!wanted.starts_with("error")) {
-    for (const base::Error& e : outcome.errors)
-      fail(s.where, "the commit was refused: " + e.to_string());
-    if (wanted == "unchanged" && outcome.report && !outcome.report->is_unchanged)
-      fail(s.where, "the commit should have changed nothing");
+  const std::string kind = take_word(wanted);
+  const std::string text = wanted.empty() ? "" : split_words(wanted).front();
+  const auto join = [](const base::Errors& list) {
+    std::string all;
+    for (const base::Error& e : list) all += (all.empty() ? "" : "; ") + e.to_string();
+    return all;
+  };
+  const std::string errors = join(outcome.errors), warnings = join(outcome.warnings);
+  if (kind == "error") {
+    if (outcome.ok() || errors.find(text) == std::string::npos)
+      fail(s.where, fmt::format("expected an error with \"{}\", came: {}", text,
+                                outcome.ok() ? "success" : errors));
     return;
   }
-  const std::string text =
-      split_words(wanted.substr(5)).empty() ? "" : split_words(wanted.substr(5)).front();
-  std::string came;
-  for (const base::Error& e : outcome.errors) came += (came.empty() ? "" : "; ") + e.to_string();
-  if (outcome.ok() || came.find(text) == std::string::npos)
-    fail(s.where, fmt::format("expected an error with \"{}\", came: {}", text,
-                              outcome.ok() ? "success" : came));
+  if (!outcome.ok()) fail(s.where, "the commit was refused: " + errors);
+  if (kind == "unchanged" && outcome.report && !outcome.report->is_unchanged)
+    fail(s.where, "the commit should have changed nothing");
+  if (kind == "warning" && warnings.find(text) == std::string::npos)
+    fail(s.where, fmt::format("expected a warning with \"{}\", came: {}", text, warnings));
 }
 
 // "FILE -> examined=N dropped=N kept=N changed=N changes=N".

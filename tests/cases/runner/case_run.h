@@ -17,6 +17,7 @@
 namespace merlon::cases {
 
 struct CaseResult {
+  std::string gap;                    // known not to hold, and why; then it has to fail
   bool is_skipped = false;            // made for one worker only
   std::vector<std::string> failures;  // "file:line: what"
   std::set<std::string> reasons;      // drop reasons that the case names
@@ -83,6 +84,7 @@ class CaseRun {
   void expect_sessions(const Statement& s, std::string_view text);
   void expect_rule(const Statement& s, std::string_view text);
   void expect_link(const Statement& s, std::string_view text);
+  void expect_metric(const Statement& s, std::string_view text);
 
   void check_frames(const Statement& s, std::uint16_t port, std::string_view what, bool is_whole,
                     const std::vector<Frame>& wanted, const Layers& partly);
