@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev demo [--replay-only]: set up, build, then real traffic judged: captures of real clients first, which needs no
 # root, then live clients in network namespaces, which does.
-need build demo
+need build test demo
 build release --target merlond merlon
 if [ "${1:-}" = --replay-only ]; then has_live=no; else has_live=yes; fi
 export PATH=$PWD/build/release/bin:$PATH
