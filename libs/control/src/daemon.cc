@@ -153,11 +153,12 @@ class Daemon {
 base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
   auto started = lifecycle_.start(&start_file);
   if (!started) return started.error();
-  if (!started->problems.empty()) {
-    print_findings(started->problems, {}, started->bundle, "");
-    base::log(LogLevel::kError, "config", "the start file can't be used; revision {} is running instead",
+  // A damaged store is a problem, too, but may leave the start file in use.
+  const bool has_fallen_back = started->origin == StartReport::Origin::kFallback;
+  if (!started->problems.empty()) print_findings(started->problems, {}, started->bundle, "");
+  if (has_fallen_back)
+    base::log(LogLevel::kError, "config", "what was to run can't be used; revision {} is running instead",
               started->revision);
-  }
   print_findings({}, started->warnings, started->bundle, "");
   runtime_.renumber(started->revision);
   const LoadedConfig& config = *lifecycle_.running();
@@ -165,8 +166,8 @@ base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
       runtime_.engine()->event_rings(), runtime_.names(),
       telemetry::EventWriterOptions{.eve = {.host = config.name, .community_id = config.events.community_id}});
   view_ = std::make_unique<DaemonView>(runtime_, lifecycle_, mutex_, *events_);
-  if (!started->problems.empty())
-    view_->warn_of_start(fmt::format("the start file can't be used; revision {} is running instead", started->revision));
+  if (has_fallen_back)
+    view_->warn_of_start(fmt::format("what was to run can't be used; revision {} is running instead", started->revision));
   if (auto sinks = add_sinks(*events_, config.events); !sinks) return sinks.error();
   events_->add_sink(std::make_unique<WatchSink>(*view_));
   events_->start();

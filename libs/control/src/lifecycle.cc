@@ -32,14 +32,16 @@ CommitOutcome failed(Error error) {
 
 // The compiler's errors beside the loader's; where both found fault with one place the loader's
 // stays.
-void add_new_places(Errors& to, Errors&& from) {
+// Adds what is not told yet. Of a draft the loader has already complained about some lines, and what the compiler
+// says of these is only what follows from that.
+void add_new_places(Errors& to, Errors&& from, bool is_draft) {
   const std::size_t known = to.size();
   for (Error& e : from) {
     const bool is_known = e.where.has_place() &&
                           std::any_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(known),
                                       [&](const Error& k) {
                                         return k.where.line == e.where.line &&
-                                               k.where.column == e.where.column &&
+                                               (is_draft || k.where.column == e.where.column) &&
                                                k.where.file == e.where.file;
                                       });
     if (!is_known) to.push_back(std::move(e));
@@ -47,6 +49,26 @@ void add_new_places(Errors& to, Errors&& from) {
 }
 
 }  // namespace
+
+CheckReport check_loaded(Applier& applier, LoadResult&& loaded) {
+  CheckReport report;
+  report.errors = std::move(loaded.errors);
+  report.warnings = std::move(loaded.warnings);
+  report.bundle = std::move(loaded.bundle);
+  if (loaded.config || loaded.draft) {
+    static const engine::EngineConfig kDefault;
+    const bool is_draft = !loaded.config;
+    CheckFindings found = applier.check(is_draft ? *loaded.draft : loaded.config->policy,
+                                        is_draft ? kDefault : loaded.config->engine);
+    add_new_places(report.errors, std::move(found.errors), is_draft);
+    // What a half-read policy would do is nobody's concern.
+    if (!is_draft) add_new_places(report.warnings, std::move(found.warnings), false);
+    sort_by_place(report.errors, report.bundle);
+    sort_by_place(report.warnings, report.bundle);
+  }
+  if (report.errors.empty()) report.config = std::move(loaded.config);
+  return report;
+}
 
 struct Lifecycle::Impl {
   Store& store;
@@ -63,21 +85,7 @@ struct Lifecycle::Impl {
   }
 
   [[nodiscard]] CheckReport check(LoadResult&& loaded) const {
-    CheckReport report;
-    report.errors = std::move(loaded.errors);
-    report.warnings = std::move(loaded.warnings);
-    report.bundle = std::move(loaded.bundle);
-    if (loaded.config || loaded.draft) {
-      static const engine::EngineConfig kDefault;
-      CheckFindings found = applier.check(loaded.config ? loaded.config->policy : *loaded.draft,
-                                          loaded.config ? loaded.config->engine : kDefault);
-      add_new_places(report.errors, std::move(found.errors));
-      add_new_places(report.warnings, std::move(found.warnings));
-      sort_by_place(report.errors, report.bundle);
-      sort_by_place(report.warnings, report.bundle);
-    }
-    if (report.errors.empty()) report.config = std::move(loaded.config);
-    return report;
+    return check_loaded(applier, std::move(loaded));
   }
 
   // Stores, applies and makes current; on failure everything is as before. The state says "waiting"
@@ -244,7 +252,8 @@ struct Lifecycle::Impl {
     }
     const bool is_file_refused = file != nullptr && !file->config;
     const std::uint64_t first = state.pending ? state.pending->previous : state.current;
-    if (first != 0) out.push_back({is_file_refused ? Origin::kFallback : Origin::kRevision, first});
+    const bool is_second_choice = is_file_refused || !out.empty();
+    if (first != 0) out.push_back({is_second_choice ? Origin::kFallback : Origin::kRevision, first});
     for (std::uint64_t n = final_before(first); n != 0; n = final_before(n))
       out.push_back({Origin::kFallback, n});
     return out;

@@ -31,23 +31,6 @@ base::Result<std::vector<std::unique_ptr<io::Port>>> no_ports(const engine::Engi
 }
 
 
-// The life cycle's own check, over a store that lives only for this.
-CheckReport check_file(Runtime& runtime, LoadResult& loaded) {
-  CheckReport report;
-  report.errors = loaded.errors;
-  report.warnings = loaded.warnings;
-  report.bundle = loaded.bundle;
-  static const engine::EngineConfig kDefault;
-  if (loaded.config || loaded.draft) {
-    CheckFindings found = runtime.check(loaded.config ? loaded.config->policy : *loaded.draft,
-                                        loaded.config ? loaded.config->engine : kDefault);
-    report.errors.insert(report.errors.end(), found.errors.begin(), found.errors.end());
-    report.warnings.insert(report.warnings.end(), found.warnings.begin(), found.warnings.end());
-  }
-  if (report.errors.empty()) report.config = std::move(loaded.config);
-  return report;
-}
-
 std::string sizes_text(const LoadedConfig& c) {
   flow::TableOptions share = c.engine.table;
   share.max_sessions /= std::max(1U, c.engine.workers);
@@ -63,9 +46,8 @@ std::string sizes_text(const LoadedConfig& c) {
 }  // namespace
 
 int run_check(const CheckOptions& options) {
-  LoadResult loaded = load_file(options.config_file);
   Runtime runtime(no_ports);
-  const CheckReport report = check_file(runtime, loaded);
+  const CheckReport report = check_loaded(runtime, load_file(options.config_file));
   if (options.output == "json") {
     nlohmann::json out = {{"findings", nlohmann::json::parse(findings_to_json(report.errors, report.warnings))},
                           {"errors", report.errors.size()},
@@ -102,9 +84,8 @@ int run_explain(const ExplainOptions& options) {
     return kUsage;
   }
   const base::Nanos now = base::wall_clock_now();
-  LoadResult loaded = load_file(options.config_file);
   Runtime runtime(no_ports, &now);
-  const CheckReport report = check_file(runtime, loaded);
+  const CheckReport report = check_loaded(runtime, load_file(options.config_file));
   if (!report.errors.empty()) {
     std::fputs(format_findings(report.errors, {}, report.bundle, {.outcome = "nothing was explained"}).c_str(), stderr);
     return kCheckFailed;

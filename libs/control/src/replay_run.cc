@@ -251,24 +251,22 @@ int Replay::run() {
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
-  LoadResult loaded = load_configuration(options);
-  if (loaded.config) {
-    if (options.tap && !options.config_file.empty()) set_mode(*loaded.config, *options.tap);
-    if (options.workers != 0) loaded.config->engine.workers = options.workers;
-    loaded.config->engine.worker_cores.clear();
-    loaded.config->engine.event_ring_records = 32'768;  // drained after every few turns
-    Runtime compiler([](const engine::EngineConfig&) -> base::Result<std::vector<std::unique_ptr<io::Port>>> {
-      return std::vector<std::unique_ptr<io::Port>>();
-    });
-    const CheckFindings found = compiler.check(loaded.config->policy, loaded.config->engine);
-    loaded.errors.insert(loaded.errors.end(), found.errors.begin(), found.errors.end());
-  }
-  if (!loaded.errors.empty()) {
-    std::fputs(format_findings(loaded.errors, loaded.warnings, loaded.bundle, {.outcome = "nothing was replayed"}).c_str(),
+  Runtime compiler([](const engine::EngineConfig&) -> base::Result<std::vector<std::unique_ptr<io::Port>>> {
+    return std::vector<std::unique_ptr<io::Port>>();
+  });
+  CheckReport checked = check_loaded(compiler, load_configuration(options));
+  if (!checked.config) {
+    std::fputs(format_findings(checked.errors, checked.warnings, checked.bundle, {.outcome = "nothing was replayed"})
+                   .c_str(),
                stderr);
     return 3;
   }
-  return Replay(options, std::move(*loaded.config)).run();
+  LoadedConfig& config = *checked.config;
+  if (options.tap && !options.config_file.empty()) set_mode(config, *options.tap);
+  if (options.workers != 0) config.engine.workers = options.workers;
+  config.engine.worker_cores.clear();
+  config.engine.event_ring_records = 32'768;  // drained after every few turns
+  return Replay(options, std::move(config)).run();
 }
 
 }  // namespace merlon::control

@@ -242,7 +242,7 @@ Result<std::uint64_t> Store::add(RevisionInfo info, const Bundle& bundle) {
 }
 
 Result<void> Store::set_state(const StoreState& state) {
-  const Result<void> written =
+  Result<void> written =
       write_durably(impl_->state_path(), encode_state(state), impl_->options.on_step);
   if (!written) return written;
   impl_->state = state;
@@ -254,8 +254,8 @@ Result<void> Store::set_reason(std::uint64_t number, std::string reason) {
   Result<Revision> revision = read(number);
   if (!revision) return revision.error();
   revision->info.reason = std::move(reason);
-  const Result<void> written = write_durably(impl_->revision_path(number),
-                                             encode_revision(*revision), impl_->options.on_step);
+  Result<void> written = write_durably(impl_->revision_path(number), encode_revision(*revision),
+                                       impl_->options.on_step);
   if (written) impl_->infos.insert_or_assign(number, revision->info);
   return written;
 }

@@ -231,6 +231,9 @@ void Worker::finish_fragments() noexcept {
   ctx.burst.count = 0;
   ctx.fragments.expire(ctx.burst, ctx.now_ticks);
   if (ctx.burst.count == 0) return;
+  ctx.burst.session.fill(packet::kNoSession);
+  ctx.burst.rule.fill(base::kNoRule);
+  ctx.shared.wires->choose_output(ctx.burst, false);
   report(ctx);
   transmit(ctx);
 }

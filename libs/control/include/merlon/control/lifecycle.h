@@ -77,6 +77,9 @@ struct CheckReport {
   std::optional<LoadedConfig> config;  // when there is no error
 };
 
+// All that loading and compiling say of a configuration, in the order of its text.
+CheckReport check_loaded(Applier& applier, LoadResult&& loaded);
+
 struct PreviewReport {
   CheckReport check;
   std::uint64_t running_revision = 0;
