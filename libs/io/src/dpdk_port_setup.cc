@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening, configuring and closing a DPDK device.
 #include <fmt/format.h>
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -132,9 +133,16 @@ base::Result<std::unique_ptr<DpdkPort>> DpdkPort::create(const DpdkPortSettings&
         fmt::format("port {}: {} receive and {} transmit queues are out of range "
                     "(1 to {})",
                     settings.name, settings.rx_queues, settings.tx_queues, kMaxQueues));
+  // The drivers call this "operation not permitted".
+  const std::string interface = kernel_interface(settings.device);
+  if (!interface.empty() && if_nametoindex(interface.c_str()) == 0)
+    return make_error(
+        base::Errc::kNotFound,
+        fmt::format("port {}: there is no network interface \"{}\"", settings.name, interface),
+        "ip link lists those that are there");
   std::unique_ptr<DpdkPort> port(new DpdkPort(settings, std::move(pool)));
   if (auto r = port->attach(); !r.ok()) return r.error();
-  port->interface_ = kernel_interface(settings.device);
+  port->interface_ = interface;
   port->rx_queues_ = static_cast<std::uint16_t>(settings.rx_queues);
   if (auto r = port->start(); !r.ok()) return r.error();
   const PortInfo i = port->info();

@@ -152,7 +152,7 @@ TEST_F(Namespace, MissingInterfaceIsTold) {
   s.device = af_packet_device("w", "nosuch");
   auto port = DpdkPort::create(s, test::shared_pool());
   ASSERT_FALSE(port.ok());
-  EXPECT_EQ(port.error().code, base::Errc::kIo);
+  EXPECT_EQ(port.error().code, base::Errc::kNotFound);
 }
 
 }  // namespace

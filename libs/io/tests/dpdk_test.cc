@@ -291,6 +291,13 @@ TEST(DpdkPorts, FaultsAreNamed) {
   ASSERT_FALSE(port.ok());
   EXPECT_EQ(port.error().code, base::Errc::kNotFound);
 
+  s.device = "net_af_packet9,iface=nosuch0";
+  port = DpdkPort::create(s, shared_pool());
+  ASSERT_FALSE(port.ok());
+  EXPECT_EQ(port.error().code, base::Errc::kNotFound);
+  EXPECT_THAT(port.error().message,
+              HasSubstr("port wan: there is no network interface \"nosuch0\""));
+
   s.device = "net_null9";
   s.rx_queues = 65;
   port = DpdkPort::create(s, shared_pool());
