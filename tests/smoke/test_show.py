@@ -153,6 +153,7 @@ for i in range(200): s.sendto(b'x', ('{SERVER4}', 10000 + i))""")
         wait_for(has_rotated, 20, "three files")
         for _ in range(10):
             has_rotated()
+        check_equal(lab.daemon.stop(), 0, "exit code")
         files = sorted(lab.daemon.folder.glob("eve.json*"))
         check_equal(len(files), 3, f"the file and two old ones: {[f.name for f in files]}")
         for path in files:
