@@ -10,7 +10,9 @@ while [ $# -gt 0 ]; do
     *) only=$1; shift ;;
   esac
 done
-build fuzz
+targets=()
+for seeds in tests/fuzz/corpus/*/; do targets+=("$(basename "$seeds")"); done
+build fuzz --target "${targets[@]}"
 mkdir -p build/fuzz/crashes
 passed=0 failed=0
 for seeds in tests/fuzz/corpus/*/; do

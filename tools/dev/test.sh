@@ -85,9 +85,14 @@ if wants smoke && [ -x tests/smoke/run ]; then run smoke tests/smoke/run; fi
 
 if wants asan; then
   say "build asan"
-  build asan >build/logs/build-asan.log 2>&1 || { tail -60 build/logs/build-asan.log; die "the asan build failed"; }
+  # The fast programs; what reads configuration and API text runs under the same sanitisers in the fuzz targets.
+  asan_programs="base_test packet_test client_test io_test flow_test policy_test telemetry_test forward_test engine_test"
+  asan_corpora="packet_parse packet_text fragments io_pcap flow_track policy_service session_filter config_load"
   # shellcheck disable=SC2086
-  run asan-unit programs asan $unit_programs
+  build asan --target merlon_cases $asan_programs $(printf '%s_replay ' $asan_corpora) >build/logs/build-asan.log 2>&1 ||
+    { tail -60 build/logs/build-asan.log; die "the asan build failed"; }
+  # shellcheck disable=SC2086
+  run asan-unit programs asan $asan_programs
   run asan-corpora corpora asan
   run asan-cases build/asan/bin/merlon_cases
 fi
