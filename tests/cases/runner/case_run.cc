@@ -132,7 +132,7 @@ void CaseRun::finish() {
 }
 
 CaseRun::Action CaseRun::find_action(const std::string& keyword) {
-  static const std::map<std::string, Action> actions = {
+  static const std::map<std::string, Action> kActions = {
       {"include", &CaseRun::do_include},   {"let", &CaseRun::do_let},
       {"fragment", &CaseRun::do_fragment}, {"send", &CaseRun::do_send},
       {"pass", &CaseRun::do_pass},         {"drop", &CaseRun::do_drop},
@@ -143,8 +143,8 @@ CaseRun::Action CaseRun::find_action(const std::string& keyword) {
       {"clear", &CaseRun::do_clear},       {"link", &CaseRun::do_link},
       {"explain", &CaseRun::do_explain},   {"ignore", &CaseRun::do_ignore},
       {"expect", &CaseRun::do_expect}};
-  const auto found = actions.find(keyword);
-  return found == actions.end() ? nullptr : found->second;
+  const auto found = kActions.find(keyword);
+  return found == kActions.end() ? nullptr : found->second;
 }
 
 void CaseRun::run_block(const std::vector<Statement>& block) {

@@ -80,6 +80,7 @@ class [[nodiscard]] Result<void> {
 
   [[nodiscard]] bool ok() const noexcept { return !error_.has_value(); }
   explicit operator bool() const noexcept { return ok(); }
+  // Of a result that is not ok.
   [[nodiscard]] const Error& error() const { return *error_; }
 
  private:
