@@ -89,6 +89,7 @@ if wants asan; then
   asan_programs="base_test packet_test client_test io_test flow_test policy_test telemetry_test forward_test engine_test"
   asan_corpora="packet_parse packet_text fragments io_pcap flow_track policy_service session_filter config_load"
   # shellcheck disable=SC2086
+  # shellcheck disable=SC2046 # one word per target
   build asan --target merlon_cases $asan_programs $(printf '%s_replay ' $asan_corpora) >build/logs/build-asan.log 2>&1 ||
     { tail -60 build/logs/build-asan.log; die "the asan build failed"; }
   # shellcheck disable=SC2086
