@@ -26,36 +26,50 @@ int run_command(CLI::App& app, int argc, char** argv) {
 
   control::DaemonOptions daemon;
   CLI::App* run = app.add_subcommand("run", "run the daemon in the foreground");
-  run->add_option("-c,--config", daemon.config_file, "start file")->default_val("/etc/merlon/merlon.yaml");
+  run->add_option("-c,--config", daemon.config_file, "start file")
+      ->default_val("/etc/merlon/merlon.yaml");
   run->add_option("--state", daemon.state_directory, "state directory (default: as configured)");
   run->add_option("--socket", daemon.socket, "API socket (default: as configured)");
-  run->add_option("--instance", daemon.ports.instance, "name of this daemon among several on the machine");
-  run->add_flag("--bind", daemon.ports.may_bind, "bind NICs to the driver that the configuration names");
+  run->add_option("--instance", daemon.ports.instance,
+                  "name of this daemon among several on the machine");
+  run->add_flag("--bind", daemon.ports.may_bind,
+                "bind NICs to the driver that the configuration names");
   run->add_option("--eal", daemon.ports.eal_arguments, "further arguments for DPDK's EAL");
 
   control::ReplayOptions replay;
   std::string mode;
-  CLI::App* play = app.add_subcommand("replay", "the whole engine on captures, time from the capture");
-  play->add_option("-c,--config", replay.config_file, "configuration (default: one tap port, all permitted and logged)");
-  play->add_option("--policy", replay.policy_file, "file whose sections replace the configuration's");
-  play->add_option("--out", replay.out_directory, "folder for eve.json and summary.json")->default_val(".");
+  CLI::App* play =
+      app.add_subcommand("replay", "the whole engine on captures, time from the capture");
+  play->add_option("-c,--config", replay.config_file,
+                   "configuration (default: one tap port, all permitted and logged)");
+  play->add_option("--policy", replay.policy_file,
+                   "file whose sections replace the configuration's");
+  play->add_option("--out", replay.out_directory, "folder for eve.json and summary.json")
+      ->default_val(".");
   play->add_option("--out-pcap", replay.out_capture, "capture of the frames that would leave");
   play->add_option("--mode", mode, "tap or wire")->check(CLI::IsMember({"tap", "wire"}));
   play->add_option("--workers", replay.workers, "number of workers")->check(CLI::Range(1U, 64U));
   play->add_flag("--community-id", replay.community_id, "add community_id to events");
   play->add_flag("-q,--quiet", replay.quiet, "no summary");
-  play->add_option("captures", replay.captures, "pcap or pcapng files, - for standard input")->required();
+  play->add_option("captures", replay.captures, "pcap or pcapng files, - for standard input")
+      ->required();
 
   control::CheckOptions check;
-  CLI::App* test = app.add_subcommand("check", "everything but running: errors, shadowed rules, sizes");
-  test->add_option("-c,--config", check.config_file, "configuration")->default_val("/etc/merlon/merlon.yaml");
-  test->add_option("-o,--output", check.output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  CLI::App* test =
+      app.add_subcommand("check", "everything but running: errors, shadowed rules, sizes");
+  test->add_option("-c,--config", check.config_file, "configuration")
+      ->default_val("/etc/merlon/merlon.yaml");
+  test->add_option("-o,--output", check.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
 
   control::ExplainOptions explain;
   CLI::App* why = app.add_subcommand("explain", "what would happen to a packet, and why");
-  why->add_option("-c,--config", explain.config_file, "configuration")->default_val("/etc/merlon/merlon.yaml");
-  why->add_option("-o,--output", explain.output, "text or json")->check(CLI::IsMember({"text", "json"}));
-  why->add_option("words", explain.words, "packet IN SRC[:PORT] DST[:PORT] PROTO [flags]")->required();
+  why->add_option("-c,--config", explain.config_file, "configuration")
+      ->default_val("/etc/merlon/merlon.yaml");
+  why->add_option("-o,--output", explain.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  why->add_option("words", explain.words, "packet IN SRC[:PORT] DST[:PORT] PROTO [flags]")
+      ->required();
 
   app.parse(argc, argv);
   if (is_verbose) base::set_log_level(base::LogLevel::kDebug);

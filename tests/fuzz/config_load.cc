@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Configuration text from anywhere: the loader answers with a configuration or with errors whose places are in the
-// text; the printer, the JSON form and the diff with itself hold for both.
+// Configuration text from anywhere: the loader answers with a configuration or with errors whose
+// places are in the text; the printer, the JSON form and the diff with itself hold for both.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -25,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (result.config) {
     if (!control::diff(*result.config, *result.config).empty()) std::abort();
     const std::string canonical = control::canonical_text(*result.config);
-    const control::LoadResult again = control::load_bundle(control::Bundle::of(canonical, "a.yaml"));
+    const control::LoadResult again =
+        control::load_bundle(control::Bundle::of(canonical, "a.yaml"));
     if (!again.config || !control::diff(*result.config, *again.config).empty()) std::abort();
   }
   return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target once on every file of the folders given: the corpus as a test in builds without libFuzzer.
+// Runs a fuzz target once on every file of the folders given: the corpus as a test in builds
+// without libFuzzer.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session filters come from the network side of the API. Whatever parses must print to a text that parses to the
-// same filter.
+// Session filters come from the network side of the API. Whatever parses must print to a text that
+// parses to the same filter.
 #include "merlon/client/session_filter.h"
 
 #include <cstddef>

@@ -26,7 +26,9 @@ IpAddress fill_host_bits(IpAddress a, unsigned length, bool ones) {
 // Length in the 128-bit form when the range is exactly one prefix.
 std::optional<unsigned> prefix_length(const AddressRange& r) {
   for (unsigned length = 0; length <= 128; ++length)
-    if (fill_host_bits(r.first, length, false) == r.first && fill_host_bits(r.first, length, true) == r.last) return length;
+    if (fill_host_bits(r.first, length, false) == r.first &&
+        fill_host_bits(r.first, length, true) == r.last)
+      return length;
   return std::nullopt;
 }
 
@@ -51,7 +53,8 @@ Result<IpAddress> parse_address(std::string_view text) {
   } else if (inet_pton(AF_INET6, s.c_str(), a.bytes.data()) == 1) {
     return a;
   }
-  return invalid(fmt::format("\"{}\" is not an IP address", s), "write it like 192.0.2.1 or 2001:db8::1");
+  return invalid(fmt::format("\"{}\" is not an IP address", s),
+                 "write it like 192.0.2.1 or 2001:db8::1");
 }
 
 std::string AddressRange::to_string() const {
@@ -77,7 +80,8 @@ Result<AddressRange> parse_address_range(std::string_view text) {
     const AddressRange r{fill_host_bits(*a, full, false), fill_host_bits(*a, full, true)};
     if (r.first != *a)
       return invalid(fmt::format("\"{}\" has bits set after the first {}", text, length),
-                     fmt::format("write {}/{}, or {} for the one address", r.first.to_string(), length, a->to_string()));
+                     fmt::format("write {}/{}, or {} for the one address", r.first.to_string(),
+                                 length, a->to_string()));
     return r;
   }
   if (const auto dash = text.find('-'); dash != std::string_view::npos) {
@@ -85,9 +89,11 @@ Result<AddressRange> parse_address_range(std::string_view text) {
     if (!first) return first.error();
     auto last = parse_address(text.substr(dash + 1));
     if (!last) return last.error();
-    if (first->is_v4() != last->is_v4()) return invalid(fmt::format("\"{}\" mixes IPv4 and IPv6", text));
+    if (first->is_v4() != last->is_v4())
+      return invalid(fmt::format("\"{}\" mixes IPv4 and IPv6", text));
     if (*last < *first)
-      return invalid(fmt::format("\"{}\" ends before it starts", text), "write the smaller address first");
+      return invalid(fmt::format("\"{}\" ends before it starts", text),
+                     "write the smaller address first");
     return AddressRange{*first, *last};
   }
   auto a = parse_address(text);
@@ -96,14 +102,15 @@ Result<AddressRange> parse_address_range(std::string_view text) {
 }
 
 std::string MacAddress::to_string() const {
-  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4],
-                     bytes[5]);
+  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", bytes[0], bytes[1], bytes[2],
+                     bytes[3], bytes[4], bytes[5]);
 }
 
 Result<MacAddress> parse_mac(std::string_view text) {
   MacAddress m;
   const auto bad = [&] {
-    return invalid(fmt::format("\"{}\" is not a MAC address", text), "write it like 02:00:00:00:00:01");
+    return invalid(fmt::format("\"{}\" is not a MAC address", text),
+                   "write it like 02:00:00:00:00:01");
   };
   if (text.size() != 17) return bad();
   for (std::size_t i = 0; i < 6; ++i) {

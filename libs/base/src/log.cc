@@ -23,10 +23,14 @@ constexpr unsigned kLinesPerSecond = 50;
 
 const char* level_name(LogLevel level) noexcept {
   switch (level) {
-    case LogLevel::kDebug: return "debug";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kWarning: return "warning";
-    case LogLevel::kError: return "error";
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
   }
   return "error";
 }
@@ -44,8 +48,8 @@ void log_line(LogLevel level, std::string_view area, std::string_view message) {
   Budget& b = budgets[{std::string(area), level}];
   if (now / kNanosPerSecond != b.second) {
     if (b.suppressed != 0)
-      std::fputs(fmt::format("{} {} {}: {} more lines like the last were kept back\n", format_timestamp(now),
-                             level_name(level), area, b.suppressed)
+      std::fputs(fmt::format("{} {} {}: {} more lines like the last were kept back\n",
+                             format_timestamp(now), level_name(level), area, b.suppressed)
                      .c_str(),
                  stderr);
     b = {.second = now / kNanosPerSecond, .lines = 0, .suppressed = 0};
@@ -55,7 +59,9 @@ void log_line(LogLevel level, std::string_view area, std::string_view message) {
     return;
   }
   ++b.lines;
-  std::fputs(fmt::format("{} {} {}: {}\n", format_timestamp(now), level_name(level), area, message).c_str(), stderr);
+  std::fputs(fmt::format("{} {} {}: {}\n", format_timestamp(now), level_name(level), area, message)
+                 .c_str(),
+             stderr);
 }
 
 }  // namespace merlon::base

@@ -7,17 +7,28 @@ namespace merlon::base {
 
 std::string_view errc_name(Errc code) noexcept {
   switch (code) {
-    case Errc::kInvalidValue: return "invalid_value";
-    case Errc::kUnknownKey: return "unknown_key";
-    case Errc::kDuplicate: return "duplicate";
-    case Errc::kNotFound: return "not_found";
-    case Errc::kCapacity: return "capacity";
-    case Errc::kConflict: return "conflict";
-    case Errc::kRefused: return "refused";
-    case Errc::kTimeout: return "timeout";
-    case Errc::kUnsupported: return "unsupported";
-    case Errc::kIo: return "io";
-    case Errc::kInternal: return "internal";
+    case Errc::kInvalidValue:
+      return "invalid_value";
+    case Errc::kUnknownKey:
+      return "unknown_key";
+    case Errc::kDuplicate:
+      return "duplicate";
+    case Errc::kNotFound:
+      return "not_found";
+    case Errc::kCapacity:
+      return "capacity";
+    case Errc::kConflict:
+      return "conflict";
+    case Errc::kRefused:
+      return "refused";
+    case Errc::kTimeout:
+      return "timeout";
+    case Errc::kUnsupported:
+      return "unsupported";
+    case Errc::kIo:
+      return "io";
+    case Errc::kInternal:
+      return "internal";
   }
   return "internal";
 }

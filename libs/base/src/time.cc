@@ -15,8 +15,9 @@ Nanos read_clock(clockid_t id) noexcept {
   return static_cast<Nanos>(ts.tv_sec) * kNanosPerSecond + ts.tv_nsec;
 }
 
-// 20 ms against CLOCK_MONOTONIC_RAW give the frequency within some parts per million, enough for timers
-// in milliseconds; TscClock re-anchors to the wall clock each second, so the error does not add up.
+// 20 ms against CLOCK_MONOTONIC_RAW give the frequency within some parts per million, enough for
+// timers in milliseconds; TscClock re-anchors to the wall clock each second, so the error does not
+// add up.
 double calibrate() noexcept {
   const Nanos t0 = read_clock(CLOCK_MONOTONIC_RAW);
   const std::uint64_t c0 = read_tsc();
@@ -28,7 +29,8 @@ double calibrate() noexcept {
   return static_cast<double>(c1 - c0) * 1e9 / static_cast<double>(t1 - t0);
 }
 
-// Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+// Civil date from days since 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
+// Algorithms").
 struct Civil {
   unsigned year, month, day;
 };
@@ -40,7 +42,8 @@ Civil civil_from_days(std::int64_t z) noexcept {
   const unsigned doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
   const unsigned mp = (5 * doy + 2) / 153;
   const unsigned month = mp < 10 ? mp + 3 : mp - 9;
-  const auto year = static_cast<unsigned>(static_cast<std::int64_t>(yoe) + era * 400) + (month <= 2 ? 1 : 0);
+  const auto year =
+      static_cast<unsigned>(static_cast<std::int64_t>(yoe) + era * 400) + (month <= 2 ? 1 : 0);
   return {year, month, doy - (153 * mp + 2) / 5 + 1};
 }
 
@@ -56,7 +59,9 @@ double TscClock::frequency() noexcept {
 }
 
 TscClock::TscClock()
-    : base_tsc_(read_tsc()), base_time_(read_clock(CLOCK_REALTIME)), nanos_per_tick_(1e9 / frequency()) {}
+    : base_tsc_(read_tsc()),
+      base_time_(read_clock(CLOCK_REALTIME)),
+      nanos_per_tick_(1e9 / frequency()) {}
 
 Nanos TscClock::now() noexcept {
   const std::uint64_t tsc = read_tsc();

@@ -10,7 +10,9 @@ namespace merlon::base {
 namespace {
 
 struct Tracked {
-  explicit Tracked(std::atomic<int>& counter, int v) : alive(counter), value(v), copy(v) { ++alive; }
+  explicit Tracked(std::atomic<int>& counter, int v) : alive(counter), value(v), copy(v) {
+    ++alive;
+  }
   ~Tracked() {
     value = -1;
     --alive;

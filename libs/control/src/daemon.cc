@@ -55,7 +55,8 @@ void notify_manager(const char* state) {
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));
-  static_cast<void>(sendto(fd, state, std::strlen(state), MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), size));
+  static_cast<void>(sendto(fd, state, std::strlen(state), MSG_NOSIGNAL,
+                           reinterpret_cast<sockaddr*>(&address), size));
   close(fd);
 }
 
@@ -63,7 +64,8 @@ void notify_manager(const char* state) {
 class WatchSink final : public telemetry::EventSink {
  public:
   explicit WatchSink(DaemonView& view) : EventSink("watch", "memory"), view_(view) {}
-  void write(std::string_view line, telemetry::Severity /*severity*/, Nanos /*now*/) noexcept override {
+  void write(std::string_view line, telemetry::Severity /*severity*/,
+             Nanos /*now*/) noexcept override {
     view_.remember_event(line);
     count_written(1, line.size());
   }
@@ -115,8 +117,10 @@ base::Result<void> add_sinks(telemetry::EventWriter& writer, const EventSettings
 void print_findings(const base::Errors& errors, const base::Errors& warnings, const Bundle& bundle,
                     std::string_view outcome) {
   if (errors.empty() && warnings.empty()) return;
-  std::fputs(format_findings(errors, warnings, bundle, {.use_colour = isatty(2) != 0, .outcome = outcome}).c_str(),
-             stderr);
+  std::fputs(
+      format_findings(errors, warnings, bundle, {.use_colour = isatty(2) != 0, .outcome = outcome})
+          .c_str(),
+      stderr);
 }
 
 class Daemon {
@@ -125,9 +129,9 @@ class Daemon {
       : options_(options),
         store_(std::move(store)),
         runtime_(std::move(ports)),
-        lifecycle_(*store_, runtime_, {.clock = base::wall_clock_now, .on_event = [this](const LifecycleEvent& e) {
-                                         note_change(e);
-                                       }}) {}
+        lifecycle_(*store_, runtime_,
+                   {.clock = base::wall_clock_now,
+                    .on_event = [this](const LifecycleEvent& e) { note_change(e); }}) {}
 
   int run(const LoadResult& start_file);
 
@@ -157,33 +161,39 @@ base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
   const bool has_fallen_back = started->origin == StartReport::Origin::kFallback;
   if (!started->problems.empty()) print_findings(started->problems, {}, started->bundle, "");
   if (has_fallen_back)
-    base::log(LogLevel::kError, "config", "what was to run can't be used; revision {} is running instead",
-              started->revision);
+    base::log(LogLevel::kError, "config",
+              "what was to run can't be used; revision {} is running instead", started->revision);
   print_findings({}, started->warnings, started->bundle, "");
   runtime_.renumber(started->revision);
   const LoadedConfig& config = *lifecycle_.running();
   events_ = std::make_unique<telemetry::EventWriter>(
       runtime_.engine()->event_rings(), runtime_.names(),
-      telemetry::EventWriterOptions{.eve = {.host = config.name, .community_id = config.events.community_id}});
+      telemetry::EventWriterOptions{
+          .eve = {.host = config.name, .community_id = config.events.community_id}});
   view_ = std::make_unique<DaemonView>(runtime_, lifecycle_, mutex_, *events_);
   if (has_fallen_back)
-    view_->warn_of_start(fmt::format("what was to run can't be used; revision {} is running instead", started->revision));
+    view_->warn_of_start(fmt::format(
+        "what was to run can't be used; revision {} is running instead", started->revision));
   if (auto sinks = add_sinks(*events_, config.events); !sinks) return sinks.error();
   events_->add_sink(std::make_unique<WatchSink>(*view_));
   events_->start();
   add_routes(router_, *view_);
   api_ = std::make_unique<ApiServer>(
-      ApiServerOptions{.socket_path = options_.socket.empty() ? config.api.socket : options_.socket}, router_);
+      ApiServerOptions{.socket_path =
+                           options_.socket.empty() ? config.api.socket : options_.socket},
+      router_);
   if (auto served = api_->start(); !served) return served.error();
-  base::log(LogLevel::kInfo, "daemon", "running revision {} with {} workers, {} ports, {} rules; API at {}",
-            started->revision, runtime_.engine()->worker_count(), config.engine.ports.size(), config.policy.rules.size(),
+  base::log(LogLevel::kInfo, "daemon",
+            "running revision {} with {} workers, {} ports, {} rules; API at {}", started->revision,
+            runtime_.engine()->worker_count(), config.engine.ports.size(),
+            config.policy.rules.size(),
             options_.socket.empty() ? config.api.socket : options_.socket);
   return {};
 }
 
 void Daemon::note_change(const LifecycleEvent& event) {
-  base::log(LogLevel::kInfo, "config", "{}: revision {} ({}) by {}", event.action, event.revision.number,
-            event.revision.reason, event.revision.author);
+  base::log(LogLevel::kInfo, "config", "{}: revision {} ({}) by {}", event.action,
+            event.revision.number, event.revision.reason, event.revision.author);
   if (events_ == nullptr) return;
   telemetry::ConfigReport report;
   report.time = base::wall_clock_now();
@@ -197,7 +207,8 @@ void Daemon::note_change(const LifecycleEvent& event) {
   report.cause = event.revision.reason;
   report.rules = runtime_.stats().rules;
   if (event.action != "confirm") report.blocked_nanos = runtime_.last_apply().blocked_ns;
-  events_->write(telemetry::EventType::kConfig, telemetry::format_config_event(report), telemetry::Severity::kNotice, report.time);
+  events_->write(telemetry::EventType::kConfig, telemetry::format_config_event(report),
+                 telemetry::Severity::kNotice, report.time);
 }
 
 void Daemon::write_stats(Nanos now) {
@@ -215,15 +226,17 @@ void Daemon::write_stats(Nanos now) {
   report.totals = telemetry::sum_counters(runtime_.engine()->counter_rows());
   const auto sinks = events_->sinks();
   report.sinks = sinks;
-  events_->write(telemetry::EventType::kStats, telemetry::format_stats(report), telemetry::Severity::kInfo, now);
+  events_->write(telemetry::EventType::kStats, telemetry::format_stats(report),
+                 telemetry::Severity::kInfo, now);
 }
 
 void Daemon::each_second(Nanos now) {
   view_->sample(now);
   const std::lock_guard lock(mutex_);
   if (auto rolled_back = lifecycle_.tick()) {
-    view_->count_change(rolled_back->ok() ? DaemonView::Change::kRolledBack : DaemonView::Change::kRefused,
-                        base::wall_clock_now() - now);
+    view_->count_change(
+        rolled_back->ok() ? DaemonView::Change::kRolledBack : DaemonView::Change::kRefused,
+        base::wall_clock_now() - now);
     base::log(LogLevel::kWarning, "config", "the commit was not confirmed in time: rolled back{}",
               rolled_back->ok() ? "" : ", which failed");
   }
@@ -278,14 +291,16 @@ int run_daemon(const DaemonOptions& options) {
   // The state directory is needed before anything else; a broken start file leaves the default's.
   std::string directory = options.state_directory;
   if (directory.empty())
-    directory = start_file.config ? start_file.config->state_directory : default_config().state_directory;
+    directory =
+        start_file.config ? start_file.config->state_directory : default_config().state_directory;
   auto store = Store::open(directory);
   if (!store) {
     std::fputs((store.error().to_string() + "\n").c_str(), stderr);
     return store.error().code == base::Errc::kConflict ? 6 : 1;
   }
   if (!start_file.config && (*store)->state().current == 0) {
-    print_findings(start_file.errors, start_file.warnings, start_file.bundle, "nothing was started");
+    print_findings(start_file.errors, start_file.warnings, start_file.bundle,
+                   "nothing was started");
     return 3;
   }
   Daemon daemon(options, std::move(*store), live_ports(options.ports));

@@ -10,8 +10,10 @@ namespace {
 
 void audit(std::string_view what, std::string_view peer, const CommitOutcome& outcome) {
   if (outcome.ok()) {
-    base::log(base::LogLevel::kInfo, "audit", "{} by {}: revision {} replaces {}, workers held up for {} us", what, peer,
-              outcome.report->revision, outcome.report->previous, outcome.report->apply.blocked_ns / 1000);
+    base::log(base::LogLevel::kInfo, "audit",
+              "{} by {}: revision {} replaces {}, workers held up for {} us", what, peer,
+              outcome.report->revision, outcome.report->previous,
+              outcome.report->apply.blocked_ns / 1000);
   } else {
     base::log(base::LogLevel::kWarning, "audit", "{} by {} refused: {}", what, peer,
               outcome.errors.empty() ? "no reason" : outcome.errors.front().message);
@@ -53,7 +55,8 @@ base::Result<StoredConfig> DaemonView::config(std::uint64_t revision) {
   auto stored = lifecycle_.revision(revision);
   if (!stored) return stored.error();
   const LoadResult loaded = load_bundle(stored->bundle);
-  return StoredConfig{revision, stored->bundle, loaded.config ? canonical_text(*loaded.config) : std::string()};
+  return StoredConfig{revision, stored->bundle,
+                      loaded.config ? canonical_text(*loaded.config) : std::string()};
 }
 
 std::vector<RevisionInfo> DaemonView::history() {
@@ -71,19 +74,24 @@ PreviewReport DaemonView::preview_config(const Bundle& candidate) {
   return lifecycle_.preview(candidate);
 }
 
-CommitOutcome DaemonView::commit_config(const Bundle& candidate, const CommitRequest& request, std::string_view peer) {
+CommitOutcome DaemonView::commit_config(const Bundle& candidate, const CommitRequest& request,
+                                        std::string_view peer) {
   const std::lock_guard lock(mutex_);
   const base::Nanos start = base::wall_clock_now();
   CommitOutcome outcome = lifecycle_.commit(candidate, request);
-  count_change(outcome.ok() ? Change::kCommitted : Change::kRefused, base::wall_clock_now() - start);
+  count_change(outcome.ok() ? Change::kCommitted : Change::kRefused,
+               base::wall_clock_now() - start);
   audit("commit", peer, outcome);
   return outcome;
 }
 
-base::Result<RevisionInfo> DaemonView::confirm_config(const std::string& author, std::string_view peer) {
+base::Result<RevisionInfo> DaemonView::confirm_config(const std::string& author,
+                                                      std::string_view peer) {
   const std::lock_guard lock(mutex_);
   auto confirmed = lifecycle_.confirm(author);
-  if (confirmed) base::log(base::LogLevel::kInfo, "audit", "revision {} confirmed by {}", confirmed->number, peer);
+  if (confirmed)
+    base::log(base::LogLevel::kInfo, "audit", "revision {} confirmed by {}", confirmed->number,
+              peer);
   return confirmed;
 }
 
@@ -92,7 +100,8 @@ CommitOutcome DaemonView::rollback_config(std::uint64_t revision, const CommitRe
   const std::lock_guard lock(mutex_);
   const base::Nanos start = base::wall_clock_now();
   CommitOutcome outcome = lifecycle_.rollback(revision, request);
-  count_change(outcome.ok() ? Change::kRolledBack : Change::kRefused, base::wall_clock_now() - start);
+  count_change(outcome.ok() ? Change::kRolledBack : Change::kRefused,
+               base::wall_clock_now() - start);
   audit("rollback", peer, outcome);
   return outcome;
 }

@@ -34,11 +34,13 @@ void write_ports(MetricsWriter& w, const std::vector<PortRow>& ports) {
   each(metric::kPortTransmitErrors, [](const PortRow& p) { return p.counters.tx_errors; });
   each(metric::kPortTransmitDropped, [](const PortRow& p) { return p.counters.tx_dropped; });
   each(metric::kPortUp, [](const PortRow& p) { return p.info.is_link_up ? 1U : 0U; });
-  each(metric::kPortSpeed, [](const PortRow& p) { return std::uint64_t{p.info.speed_mbps} * 1'000'000; });
+  each(metric::kPortSpeed,
+       [](const PortRow& p) { return std::uint64_t{p.info.speed_mbps} * 1'000'000; });
 }
 
 // The rules with the most hits by name, all others together: labels stay bounded.
-void write_rule_hits(MetricsWriter& w, const policy::Snapshot& policy, const policy::HitCounters& hits) {
+void write_rule_hits(MetricsWriter& w, const policy::Snapshot& policy,
+                     const policy::HitCounters& hits) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> rules;
   for (std::uint32_t slot = 0; slot < policy.slot_count(); ++slot)
     if (policy.slot(slot) != nullptr) rules.emplace_back(hits.read(slot).sessions, slot);

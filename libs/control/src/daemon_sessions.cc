@@ -21,11 +21,15 @@ struct SessionTest {
 
   bool operator()(const Session& s, const flow::SessionCold& c, base::Ticks now) const {
     const policy::Query q = engine::query_of(s, c);
-    const auto port_is = [](std::uint16_t want, std::uint16_t a, std::uint16_t b) { return want == a || want == b; };
+    const auto port_is = [](std::uint16_t want, std::uint16_t a, std::uint16_t b) {
+      return want == a || want == b;
+    };
     if (filter.protocol && *filter.protocol != s.key.protocol) return false;
     if (filter.source && !filter.source->contains(q.source)) return false;
     if (filter.destination && !filter.destination->contains(q.destination)) return false;
-    if (filter.address && !filter.address->contains(q.source) && !filter.address->contains(q.destination)) return false;
+    if (filter.address && !filter.address->contains(q.source) &&
+        !filter.address->contains(q.destination))
+      return false;
     if (filter.source_port && *filter.source_port != q.source_port) return false;
     if (filter.destination_port && *filter.destination_port != q.destination_port) return false;
     if (filter.port && !port_is(*filter.port, q.source_port, q.destination_port)) return false;
@@ -40,12 +44,14 @@ struct SessionTest {
 // Zone, port and age are told by words and wall clock: tested on the row.
 bool passes_row(const client::SessionFilter& f, const SessionRow& row) { return matches(f, row); }
 
-base::Result<SessionTest> make_test(const client::SessionFilter& filter, const policy::RuleSlots& slots) {
+base::Result<SessionTest> make_test(const client::SessionFilter& filter,
+                                    const policy::RuleSlots& slots) {
   SessionTest test{.filter = filter};
   if (!filter.rule.empty()) {
     const auto slot = slots.find(filter.rule);
     if (!slot)
-      return base::Error{.code = base::Errc::kNotFound, .message = fmt::format("there is no rule \"{}\"", filter.rule),
+      return base::Error{.code = base::Errc::kNotFound,
+                         .message = fmt::format("there is no rule \"{}\"", filter.rule),
                          .hint = "`merlon show policy` lists them"};
     test.has_rule = true;
     test.rule = *slot;
@@ -86,7 +92,8 @@ class EmptyCursor final : public SessionCursor {
 
 }  // namespace
 
-SessionRow session_row(const engine::SessionView& v, const NamesTable& names, std::uint32_t revision) {
+SessionRow session_row(const engine::SessionView& v, const NamesTable& names,
+                       std::uint32_t revision) {
   const Session& s = v.session;
   const policy::Query q = engine::query_of(s, v.cold);
   SessionRow row;
@@ -115,7 +122,8 @@ SessionRow session_row(const engine::SessionView& v, const NamesTable& names, st
     row.bytes[side] = s.bytes[side];
   }
   row.start = v.cold.start;
-  row.age_ms = static_cast<std::uint64_t>(std::max<base::Nanos>(0, v.taken_time - v.cold.start)) / 1'000'000;
+  row.age_ms =
+      static_cast<std::uint64_t>(std::max<base::Nanos>(0, v.taken_time - v.cold.start)) / 1'000'000;
   row.idle_ms = base::ticks_between(s.last_seen, v.taken);
   row.expires_in_ms = v.timeout > row.idle_ms ? v.timeout - row.idle_ms : 0;
   row.revision = revision;
@@ -128,15 +136,18 @@ std::unique_ptr<SessionCursor> DaemonView::sessions(const client::SessionFilter&
   return std::make_unique<EngineCursor>(runtime_, std::move(*test));
 }
 
-base::Result<std::uint64_t> DaemonView::clear_sessions(const client::SessionFilter& filter, std::string_view peer) {
+base::Result<std::uint64_t> DaemonView::clear_sessions(const client::SessionFilter& filter,
+                                                       std::string_view peer) {
   auto test = make_test(filter, runtime_.slots());
   if (!test) return test.error();
   const std::uint64_t cleared = runtime_.engine()->clear_sessions(
-      [this, t = std::move(*test), f = filter](const Session& s, const flow::SessionCold& c, base::Ticks now) {
+      [this, t = std::move(*test), f = filter](const Session& s, const flow::SessionCold& c,
+                                               base::Ticks now) {
         if (!t(s, c, now)) return false;
-        const engine::SessionView view{.session = s, .cold = c, .taken = now,
-                                       .taken_time = base::wall_clock_now()};
-        return passes_row(f, session_row(view, runtime_.names(), runtime_.engine()->revision_of(s.generation)));
+        const engine::SessionView view{
+            .session = s, .cold = c, .taken = now, .taken_time = base::wall_clock_now()};
+        return passes_row(
+            f, session_row(view, runtime_.names(), runtime_.engine()->revision_of(s.generation)));
       });
   base::log(base::LogLevel::kInfo, "audit", "{} sessions cleared by {} ({})", cleared, peer,
             client::to_string(filter));

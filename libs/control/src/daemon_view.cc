@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that `show` asks for. Sessions and explain are in daemon_sessions.cc, configuration in daemon_config.cc,
-// metrics in daemon_metrics.cc.
+// State that `show` asks for. Sessions and explain are in daemon_sessions.cc, configuration in
+// daemon_config.cc, metrics in daemon_metrics.cc.
 #include "merlon/control/daemon_view.h"
 
 #include <fmt/format.h>
@@ -35,12 +35,14 @@ double quotient(std::uint64_t a, std::uint64_t b) {
 std::string join(const std::vector<policy::Name>& names) {
   if (names.empty()) return "any";
   std::string out;
-  for (const auto& n : names) out += (out.empty() ? "" : ", ") + std::string(n.negated ? "!" : "") + n.text;
+  for (const auto& n : names)
+    out += (out.empty() ? "" : ", ") + std::string(n.negated ? "!" : "") + n.text;
   return out;
 }
 
 std::string_view category_name(policy::Category c) {
-  constexpr std::string_view kNames[] = {"emergency", "infrastructure", "environment", "application"};
+  constexpr std::string_view kNames[] = {"emergency", "infrastructure", "environment",
+                                         "application"};
   return kNames[static_cast<std::size_t>(c)];
 }
 std::string_view log_name(policy::LogMode m) {
@@ -126,11 +128,14 @@ Status DaemonView::status() {
     if (!start_warning_.empty()) s.warnings.push_back(start_warning_);
   }
   const telemetry::CounterTotals t = totals();
-  if (t.events_lost != 0) s.warnings.push_back(fmt::format("{} events were lost at a full ring", t.events_lost));
+  if (t.events_lost != 0)
+    s.warnings.push_back(fmt::format("{} events were lost at a full ring", t.events_lost));
   const auto full = t.drop_packets[static_cast<std::size_t>(DropReason::kSessionTableFull)];
-  if (full != 0) s.warnings.push_back(fmt::format("the session table was full: {} packets dropped", full));
+  if (full != 0)
+    s.warnings.push_back(fmt::format("the session table was full: {} packets dropped", full));
   for (const auto& sink : events_writer_.sinks())
-    if (sink.is_failing) s.warnings.push_back(fmt::format("the event sink {} can't be written", sink.name));
+    if (sink.is_failing)
+      s.warnings.push_back(fmt::format("the event sink {} can't be written", sink.name));
   // A commit of a large policy holds the life cycle for seconds; status is asked just then.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
@@ -153,7 +158,8 @@ std::vector<PortStatus> DaemonView::ports() {
   engine::Engine& e = *runtime_.engine();
   const auto policy = runtime_.policy();
   for (std::uint16_t p = 0; p < e.config().ports.size(); ++p) {
-    PortStatus s{.info = e.port(p).info(), .counters = e.port(p).counters(), .role = role_of(p), .zone = {}};
+    PortStatus s{
+        .info = e.port(p).info(), .counters = e.port(p).counters(), .role = role_of(p), .zone = {}};
     s.zone = policy->zones().name(policy->zones().zone(p, 0));
     if (p < before.ports.size() && p < last.ports.size()) {
       const io::PortCounters &a = before.ports[p], &b = last.ports[p];
@@ -200,8 +206,8 @@ std::vector<RuleStatus> DaemonView::rules() {
     std::uint64_t sessions = 0, packets = 0, bytes = 0;
   };
   std::vector<Alive> alive(policy->slot_count());
-  engine::SessionWalk walk(*runtime_.engine(),
-                           [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
+  engine::SessionWalk walk(*runtime_.engine(), [](const flow::Session&, const flow::SessionCold&,
+                                                  base::Ticks) { return true; });
   for (std::vector<engine::SessionView> views; walk.next(views);)
     for (const engine::SessionView& v : views) {
       if (v.session.rule >= alive.size()) continue;
@@ -215,7 +221,8 @@ std::vector<RuleStatus> DaemonView::rules() {
   if (lifecycle_.running() != nullptr)
     for (const policy::Rule& r : lifecycle_.running()->policy.rules) by_id[r.id] = &r;
   std::vector<std::uint32_t> slots = policy->order();
-  if (std::ranges::find(slots, policy::kDefaultRuleSlot) == slots.end()) slots.push_back(policy::kDefaultRuleSlot);
+  if (std::ranges::find(slots, policy::kDefaultRuleSlot) == slots.end())
+    slots.push_back(policy::kDefaultRuleSlot);
   std::vector<RuleStatus> out;
   const base::Nanos now = base::wall_clock_now();
   for (const std::uint32_t slot : slots) {
@@ -223,7 +230,8 @@ std::vector<RuleStatus> DaemonView::rules() {
     if (info == nullptr) continue;
     RuleStatus s;
     s.id = info->id;
-    s.category = slot == policy::kDefaultRuleSlot ? std::string_view() : category_name(info->category);
+    s.category =
+        slot == policy::kDefaultRuleSlot ? std::string_view() : category_name(info->category);
     s.action = telemetry::action_name(info->action);
     s.log = log_name(info->log);
     s.owner = info->owner;
@@ -258,8 +266,10 @@ std::vector<DropCount> DaemonView::drops() {
   std::vector<DropCount> out;
   for (unsigned r = 1; r < base::kDropReasonCount; ++r) {
     if (t.drop_packets[r] == 0) continue;
-    DropCount d{.reason = static_cast<DropReason>(r), .packets = t.drop_packets[r],
-                .would_drop = t.would_drop[r], .last = 0};
+    DropCount d{.reason = static_cast<DropReason>(r),
+                .packets = t.drop_packets[r],
+                .would_drop = t.would_drop[r],
+                .last = 0};
     std::uint64_t a = 0, b = 0;
     for (const auto& w : before.workers) a += w.drop_packets[r];
     for (const auto& w : last.workers) b += w.drop_packets[r];
@@ -274,11 +284,18 @@ std::vector<DropCount> DaemonView::drops() {
 std::vector<DroppedPacket> DaemonView::dropped_packets(DropReason reason) {
   const auto policy = runtime_.policy();
   const auto kept = telemetry::collect_drops(
-      runtime_.engine()->drop_rings(), reason == DropReason::kNone ? std::nullopt : std::optional(reason), 0);
+      runtime_.engine()->drop_rings(),
+      reason == DropReason::kNone ? std::nullopt : std::optional(reason), 0);
   std::vector<DroppedPacket> out;
   for (const telemetry::DroppedPacket& p : kept) {
-    DroppedPacket d{.time = p.info.time, .reason = p.info.reason, .worker = p.info.worker, .rule = {}, .port = {},
-                    .zone = {}, .length = p.info.length, .bytes = {}};
+    DroppedPacket d{.time = p.info.time,
+                    .reason = p.info.reason,
+                    .worker = p.info.worker,
+                    .rule = {},
+                    .port = {},
+                    .zone = {},
+                    .length = p.info.length,
+                    .bytes = {}};
     if (p.info.rule != base::kNoRule) d.rule = runtime_.names().rule(p.info.rule);
     d.port = runtime_.names().port(p.info.in_port);
     d.zone = policy->zones().name(policy->zones().zone(p.info.in_port, 0));
@@ -298,23 +315,34 @@ std::vector<PoolStatus> DaemonView::pools() {
     const engine::WorkerReading r = e.read_worker(w);
     flow::TableOptions share = config.table;
     share.max_sessions = r.gauges.sessions_max;
-    out.push_back({.name = fmt::format("sessions worker {}", w), .used = r.gauges.sessions,
-                   .limit = r.gauges.sessions_max, .peak = r.gauges.sessions_peak, .failures = r.gauges.table_full,
+    out.push_back({.name = fmt::format("sessions worker {}", w),
+                   .used = r.gauges.sessions,
+                   .limit = r.gauges.sessions_max,
+                   .peak = r.gauges.sessions_peak,
+                   .failures = r.gauges.table_full,
                    .size_bytes = flow::SessionTable::memory_for(share)});
-    out.push_back({.name = fmt::format("sources worker {}", w), .used = r.gauges.sources,
+    out.push_back({.name = fmt::format("sources worker {}", w),
+                   .used = r.gauges.sources,
                    .limit = config.table.max_sources});
-    out.push_back({.name = fmt::format("fragments held worker {}", w), .used = r.gauges.fragments_held,
+    out.push_back({.name = fmt::format("fragments held worker {}", w),
+                   .used = r.gauges.fragments_held,
                    .limit = config.fragments.max_held});
-    out.push_back({.name = fmt::format("datagrams worker {}", w), .used = r.gauges.fragment_datagrams,
+    out.push_back({.name = fmt::format("datagrams worker {}", w),
+                   .used = r.gauges.fragment_datagrams,
                    .limit = config.fragments.max_datagrams});
     const base::EventRing* ring = e.event_rings()[w];
-    out.push_back({.name = fmt::format("events worker {}", w), .used = ring->count(), .limit = ring->capacity(),
-                   .failures = r.counters.events_lost, .size_bytes = ring->capacity() * sizeof(base::EventRecord)});
+    out.push_back({.name = fmt::format("events worker {}", w),
+                   .used = ring->count(),
+                   .limit = ring->capacity(),
+                   .failures = r.counters.events_lost,
+                   .size_bytes = ring->capacity() * sizeof(base::EventRecord)});
     out.push_back({.name = fmt::format("dropped packets worker {}", w),
                    .size_bytes = telemetry::DropRing::memory_size(config.drop_ring_packets)});
   }
   const auto size = runtime_.policy()->size();
-  out.push_back({.name = "policy rules", .used = size.rules, .limit = policy::CompileLimits{}.max_rules,
+  out.push_back({.name = "policy rules",
+                 .used = size.rules,
+                 .limit = policy::CompileLimits{}.max_rules,
                  .size_bytes = size.bytes});
   return out;
 }
@@ -328,7 +356,8 @@ std::vector<std::string> DaemonView::names(NameType type) {
         if (const auto* info = policy->slot(slot)) out.push_back(info->id);
       break;
     case NameType::kZone:
-      for (std::uint16_t z = 0; z < policy->zones().count(); ++z) out.emplace_back(policy->zones().name(z));
+      for (std::uint16_t z = 0; z < policy->zones().count(); ++z)
+        out.emplace_back(policy->zones().name(z));
       break;
     case NameType::kPort:
       for (const auto& p : runtime_.engine()->config().ports) out.push_back(p.name);

@@ -32,8 +32,8 @@ CommitOutcome failed(Error error) {
 
 // The compiler's errors beside the loader's; where both found fault with one place the loader's
 // stays.
-// Adds what is not told yet. Of a draft the loader has already complained about some lines, and what the compiler
-// says of these is only what follows from that.
+// Adds what is not told yet. Of a draft the loader has already complained about some lines, and
+// what the compiler says of these is only what follows from that.
 void add_new_places(Errors& to, Errors&& from, bool is_draft) {
   const std::size_t known = to.size();
   for (Error& e : from) {
@@ -253,7 +253,8 @@ struct Lifecycle::Impl {
     const bool is_file_refused = file != nullptr && !file->config;
     const std::uint64_t first = state.pending ? state.pending->previous : state.current;
     const bool is_second_choice = is_file_refused || !out.empty();
-    if (first != 0) out.push_back({is_second_choice ? Origin::kFallback : Origin::kRevision, first});
+    if (first != 0)
+      out.push_back({is_second_choice ? Origin::kFallback : Origin::kRevision, first});
     for (std::uint64_t n = final_before(first); n != 0; n = final_before(n))
       out.push_back({Origin::kFallback, n});
     return out;

@@ -13,7 +13,8 @@ const std::string kEmpty;
 
 void NamesTable::learn(const policy::Snapshot& policy, std::uint32_t revision) {
   auto zones = std::make_shared<std::vector<std::string>>();
-  for (std::uint16_t z = 0; z < policy.zones().count(); ++z) zones->emplace_back(policy.zones().name(z));
+  for (std::uint16_t z = 0; z < policy.zones().count(); ++z)
+    zones->emplace_back(policy.zones().name(z));
   const std::unique_lock lock(mutex_);
   while (rules_.size() < policy.slot_count()) {
     rules_.emplace_back();
@@ -65,12 +66,15 @@ telemetry::FlowState NamesTable::flow_state(std::uint8_t state) const {
     case SessionState::kSynReceived:
     case SessionState::kUdpUnreplied:
     case SessionState::kSctpInit:
-    case SessionState::kOtherUnreplied: return telemetry::FlowState::kNew;
+    case SessionState::kOtherUnreplied:
+      return telemetry::FlowState::kNew;
     case SessionState::kClosing:
     case SessionState::kTimeWait:
     case SessionState::kReset:
-    case SessionState::kSctpShutdown: return telemetry::FlowState::kClosed;
-    default: return telemetry::FlowState::kEstablished;
+    case SessionState::kSctpShutdown:
+      return telemetry::FlowState::kClosed;
+    default:
+      return telemetry::FlowState::kEstablished;
   }
 }
 

@@ -23,23 +23,25 @@ base::Result<std::vector<std::unique_ptr<io::Port>>> no_ports(const engine::Engi
   if (!pool) return pool.error();
   std::vector<std::unique_ptr<io::Port>> ports;
   for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
-    auto port = io::RingPort::create({.name = config.ports[n].name, .number = n, .depth = 2}, *pool);
+    auto port =
+        io::RingPort::create({.name = config.ports[n].name, .number = n, .depth = 2}, *pool);
     if (!port) return port.error();
     ports.push_back(std::move(*port));
   }
   return ports;
 }
 
-
 std::string sizes_text(const LoadedConfig& c) {
   flow::TableOptions share = c.engine.table;
   share.max_sessions /= std::max(1U, c.engine.workers);
   const double mib = 1024.0 * 1024.0;
   std::string out;
-  out += fmt::format("policy    {} rules, {} zones, at most {:.1f} MiB compiled\n", c.policy.rules.size(),
-                     c.policy.zones.size(), static_cast<double>(policy::estimate(c.policy)) / mib);
-  out += fmt::format("sessions  {} over {} workers, {:.1f} MiB\n", c.engine.table.max_sessions, c.engine.workers,
-                     static_cast<double>(flow::SessionTable::memory_for(share)) * c.engine.workers / mib);
+  out += fmt::format("policy    {} rules, {} zones, at most {:.1f} MiB compiled\n",
+                     c.policy.rules.size(), c.policy.zones.size(),
+                     static_cast<double>(policy::estimate(c.policy)) / mib);
+  out += fmt::format(
+      "sessions  {} over {} workers, {:.1f} MiB\n", c.engine.table.max_sessions, c.engine.workers,
+      static_cast<double>(flow::SessionTable::memory_for(share)) * c.engine.workers / mib);
   return out;
 }
 
@@ -49,9 +51,10 @@ int run_check(const CheckOptions& options) {
   Runtime runtime(no_ports);
   const CheckReport report = check_loaded(runtime, load_file(options.config_file));
   if (options.output == "json") {
-    nlohmann::json out = {{"findings", nlohmann::json::parse(findings_to_json(report.errors, report.warnings))},
-                          {"errors", report.errors.size()},
-                          {"warnings", report.warnings.size()}};
+    nlohmann::json out = {
+        {"findings", nlohmann::json::parse(findings_to_json(report.errors, report.warnings))},
+        {"errors", report.errors.size()},
+        {"warnings", report.warnings.size()}};
     if (report.config) {
       out["rules"] = report.config->policy.rules.size();
       out["policy_bytes_at_most"] = policy::estimate(report.config->policy);
@@ -61,20 +64,23 @@ int run_check(const CheckOptions& options) {
     return report.errors.empty() ? 0 : kCheckFailed;
   }
   if (!report.errors.empty() || !report.warnings.empty())
-    std::fputs(format_findings(report.errors, report.warnings, report.bundle,
-                               {.use_colour = isatty(2) != 0,
-                                .outcome = report.errors.empty() ? "the configuration can be used"
-                                                                 : "the configuration can't be used"})
-                   .c_str(),
-               stderr);
+    std::fputs(
+        format_findings(report.errors, report.warnings, report.bundle,
+                        {.use_colour = isatty(2) != 0,
+                         .outcome = report.errors.empty() ? "the configuration can be used"
+                                                          : "the configuration can't be used"})
+            .c_str(),
+        stderr);
   if (!report.errors.empty()) return kCheckFailed;
-  std::fputs((sizes_text(*report.config) + fmt::format("{}: ok\n", options.config_file)).c_str(), stdout);
+  std::fputs((sizes_text(*report.config) + fmt::format("{}: ok\n", options.config_file)).c_str(),
+             stdout);
   return 0;
 }
 
 int run_explain(const ExplainOptions& options) {
   if (options.words.empty() || options.words.front() != "packet") {
-    std::fputs("merlond: explain -c takes: packet IN SRC[:PORT] DST[:PORT] PROTO [flags]\n", stderr);
+    std::fputs("merlond: explain -c takes: packet IN SRC[:PORT] DST[:PORT] PROTO [flags]\n",
+               stderr);
     return kUsage;
   }
   const std::vector<std::string> words(options.words.begin() + 1, options.words.end());
@@ -87,7 +93,10 @@ int run_explain(const ExplainOptions& options) {
   Runtime runtime(no_ports, &now);
   const CheckReport report = check_loaded(runtime, load_file(options.config_file));
   if (!report.errors.empty()) {
-    std::fputs(format_findings(report.errors, {}, report.bundle, {.outcome = "nothing was explained"}).c_str(), stderr);
+    std::fputs(
+        format_findings(report.errors, {}, report.bundle, {.outcome = "nothing was explained"})
+            .c_str(),
+        stderr);
     return kCheckFailed;
   }
   if (auto applied = runtime.apply(nullptr, *report.config); !applied) {
@@ -100,7 +109,9 @@ int run_explain(const ExplainOptions& options) {
     return kFailed;
   }
   const nlohmann::json answer = explanation_json(*explanation);
-  std::fputs((options.output == "json" ? answer.dump(2) + "\n" : client::explain_text(answer)).c_str(), stdout);
+  std::fputs(
+      (options.output == "json" ? answer.dump(2) + "\n" : client::explain_text(answer)).c_str(),
+      stdout);
   return 0;
 }
 

@@ -36,14 +36,15 @@ base::Result<Ports> open_captures(const EngineConfig& config) {
 }
 
 #ifdef MERLON_WITH_DPDK
-// Receive queues of a port: as configured, else one per worker where the driver spreads symmetrically. Software
-// devices don't: one worker polls them and spreads.
+// Receive queues of a port: as configured, else one per worker where the driver spreads
+// symmetrically. Software devices don't: one worker polls them and spreads.
 unsigned receive_queues(const PortConfig& p, unsigned workers) {
   if (p.rx_queues != 0) return std::min<unsigned>(p.rx_queues, workers);
   return p.type == PortConfig::Type::kPci ? workers : 1;
 }
 
-base::Result<void> start_dpdk(const EngineConfig& config, const PortOptions& options, std::uint32_t buffers) {
+base::Result<void> start_dpdk(const EngineConfig& config, const PortOptions& options,
+                              std::uint32_t buffers) {
   if (io::Dpdk::is_started()) return {};
   io::DpdkOptions dpdk;
   dpdk.instance = options.instance;
@@ -56,7 +57,9 @@ base::Result<void> start_dpdk(const EngineConfig& config, const PortOptions& opt
 }
 
 base::Result<Ports> open_dpdk(const EngineConfig& config, const PortOptions& options) {
-  io::MbufDemand demand{.rx_queues = 0, .tx_queues = 0, .workers = config.workers,
+  io::MbufDemand demand{.rx_queues = 0,
+                        .tx_queues = 0,
+                        .workers = config.workers,
                         .held_packets = config.fragments.max_held};
   for (const PortConfig& p : config.ports) {
     demand.rx_queues += receive_queues(p, config.workers);
@@ -71,19 +74,19 @@ base::Result<Ports> open_dpdk(const EngineConfig& config, const PortOptions& opt
   Ports ports;
   for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
     const PortConfig& p = config.ports[n];
-    auto port = io::DpdkPort::create(
-        {.name = p.name,
-         .number = n,
-         .device = p.type == PortConfig::Type::kPci ? p.pci_address : p.device,
-         .uio_driver = p.uio_driver,
-         .may_bind = options.may_bind,
-         .rx_queues = receive_queues(p, config.workers),
-         .tx_queues = config.workers,
-         .rx_descriptors = p.rx_descriptors,
-         .tx_descriptors = p.tx_descriptors,
-         .mtu = p.mtu,
-         .is_promiscuous = p.promiscuous},
-        *pool);
+    auto port =
+        io::DpdkPort::create({.name = p.name,
+                              .number = n,
+                              .device = p.type == PortConfig::Type::kPci ? p.pci_address : p.device,
+                              .uio_driver = p.uio_driver,
+                              .may_bind = options.may_bind,
+                              .rx_queues = receive_queues(p, config.workers),
+                              .tx_queues = config.workers,
+                              .rx_descriptors = p.rx_descriptors,
+                              .tx_descriptors = p.tx_descriptors,
+                              .mtu = p.mtu,
+                              .is_promiscuous = p.promiscuous},
+                             *pool);
     if (!port) return port.error();
     ports.push_back(std::move(*port));
   }
@@ -104,7 +107,8 @@ PortFactory live_ports(PortOptions options) {
 #ifdef MERLON_WITH_DPDK
     return open_dpdk(config, options);
 #else
-    return Error{.code = Errc::kUnsupported, .message = "this build has no device ports: DPDK was left out"};
+    return Error{.code = Errc::kUnsupported,
+                 .message = "this build has no device ports: DPDK was left out"};
 #endif
   };
 }

@@ -23,7 +23,8 @@ constexpr std::string_view kTapText =
     "version: 1\nports:\n  capture: {device: replay}\ntaps: [capture]\n"
     "policy:\n  default: permit\n  default_log: both\n";
 constexpr std::string_view kWireText =
-    "version: 1\nports:\n  left: {device: replay}\n  right: {device: replay}\nwires:\n  replay: {ports: [left, right]}\n"
+    "version: 1\nports:\n  left: {device: replay}\n  right: {device: replay}\nwires:\n  replay: "
+    "{ports: [left, right]}\n"
     "policy:\n  default: permit\n  default_log: both\n";
 
 // Keys at the left edge of a block-style file, with the line each starts in.
@@ -47,12 +48,14 @@ std::vector<std::string> split_lines(const std::string& text) {
   return lines;
 }
 
-// Blanks the sections of `text` that `policy` has too; lines keep their numbers, so errors keep their places.
+// Blanks the sections of `text` that `policy` has too; lines keep their numbers, so errors keep
+// their places.
 std::string without_sections_of(const std::string& text, const std::string& policy) {
   std::vector<std::string> lines = split_lines(text);
   const auto own = top_keys(lines), theirs = top_keys(split_lines(policy));
   for (std::size_t k = 0; k < own.size(); ++k) {
-    if (std::ranges::none_of(theirs, [&](const auto& t) { return t.first == own[k].first; })) continue;
+    if (std::ranges::none_of(theirs, [&](const auto& t) { return t.first == own[k].first; }))
+      continue;
     const std::size_t end = k + 1 < own.size() ? own[k + 1].second : lines.size();
     for (std::size_t n = own[k].second; n < end; ++n) lines[n].clear();
   }
@@ -65,8 +68,9 @@ std::string without_sections_of(const std::string& text, const std::string& poli
 LoadResult load_configuration(const ReplayOptions& o) {
   const bool is_tap = o.tap.value_or(true);
   if (o.policy_file.empty())
-    return o.config_file.empty() ? load_bundle(Bundle::of(std::string(is_tap ? kTapText : kWireText), "(built in)"))
-                                 : load_file(o.config_file);
+    return o.config_file.empty()
+               ? load_bundle(Bundle::of(std::string(is_tap ? kTapText : kWireText), "(built in)"))
+               : load_file(o.config_file);
   DiskFiles disk;
   LoadResult failed;
   const auto policy = disk.read(o.policy_file);
@@ -75,23 +79,31 @@ LoadResult load_configuration(const ReplayOptions& o) {
   if (!o.config_file.empty()) main = disk.read(o.config_file);
   if (!main) failed.errors.push_back(main.error());
   if (!failed.errors.empty()) return failed;
-  // One line more at the end brings the policy file in; a file that includes others already gets it as one more.
+  // One line more at the end brings the policy file in; a file that includes others already gets it
+  // as one more.
   std::string text = without_sections_of(*main, *policy);
   const auto include = text.find("\ninclude:");
   const std::string name = std::filesystem::absolute(o.policy_file).string();
   if (include == std::string::npos) {
     text += "include: [\"" + name + "\"]\n";
   } else {
-    return LoadResult{.config = {}, .errors = {Error{.code = Errc::kUnsupported,
-        .message = "a configuration that includes files can't be combined with --policy",
-        .hint = "give a configuration in one file, or leave --policy out"}}, .warnings = {}, .bundle = {}, .draft = {}};
+    return LoadResult{
+        .config = {},
+        .errors = {Error{
+            .code = Errc::kUnsupported,
+            .message = "a configuration that includes files can't be combined with --policy",
+            .hint = "give a configuration in one file, or leave --policy out"}},
+        .warnings = {},
+        .bundle = {},
+        .draft = {}};
   }
   Bundle bundle = Bundle::of(std::move(text), o.config_file.empty() ? "(built in)" : o.config_file);
   bundle.files.push_back({name, *policy});
   return load_bundle(bundle);
 }
 
-// --mode tap: every port becomes a tap; --mode wire: the first two ports, or one port twice, become a wire.
+// --mode tap: every port becomes a tap; --mode wire: the first two ports, or one port twice, become
+// a wire.
 void set_mode(LoadedConfig& config, bool is_tap) {
   engine::EngineConfig& e = config.engine;
   if (is_tap) {
@@ -127,7 +139,8 @@ class Output {
     }
   }
   base::Result<void> close() {
-    if (!path_.empty() && writer_ == nullptr && status_.ok()) static_cast<void>(create(io::LinkType::kEthernet));
+    if (!path_.empty() && writer_ == nullptr && status_.ok())
+      static_cast<void>(create(io::LinkType::kEthernet));
     if (!status_.ok() || writer_ == nullptr) return status_;
     return writer_->close();
   }
@@ -137,7 +150,8 @@ class Output {
   bool create(io::LinkType type) {
     if (!status_.ok()) return false;
     type_ = type;
-    const auto format = path_.ends_with(".pcapng") ? io::CaptureFormat::kPcapng : io::CaptureFormat::kPcapNanos;
+    const auto format =
+        path_.ends_with(".pcapng") ? io::CaptureFormat::kPcapng : io::CaptureFormat::kPcapNanos;
     auto writer = io::CaptureWriter::create(path_, format, type);
     if (!writer) {
       status_ = writer.error();
@@ -161,7 +175,8 @@ int fail(const Error& error) {
 
 class Replay {
  public:
-  Replay(const ReplayOptions& options, LoadedConfig config) : options_(options), config_(std::move(config)) {}
+  Replay(const ReplayOptions& options, LoadedConfig config)
+      : options_(options), config_(std::move(config)) {}
 
   int run();
 
@@ -183,7 +198,8 @@ class Replay {
 base::Result<void> Replay::set_up() {
   std::vector<std::string> names;
   for (const auto& p : config_.engine.ports) names.push_back(p.name);
-  auto feed = engine::ReplayFeed::create(names, engine::choose_by_zone(config_.engine, config_.policy));
+  auto feed =
+      engine::ReplayFeed::create(names, engine::choose_by_zone(config_.engine, config_.policy));
   if (!feed) return feed.error();
   feed_ = std::move(*feed);
   output_.open(options_.out_capture);
@@ -219,9 +235,13 @@ int Replay::finish() {
   summary_.take(*feed_, *runtime_);
   const std::string directory = options_.out_directory;
   if (auto closed = output_.close(); !closed) return fail(closed.error());
-  if (auto written = summary_.write(directory + "/summary.json"); !written) return fail(written.error());
+  if (auto written = summary_.write(directory + "/summary.json"); !written)
+    return fail(written.error());
   for (const auto& sink : events_->sinks())
-    if (sink.lost != 0) return fail({.code = Errc::kIo, .message = fmt::format("{} events could not be written to {}", sink.lost, directory)});
+    if (sink.lost != 0)
+      return fail(
+          {.code = Errc::kIo,
+           .message = fmt::format("{} events could not be written to {}", sink.lost, directory)});
   if (!options_.quiet) std::fputs(summary_.to_text(directory).c_str(), stdout);
   return summary_.has_errors() ? 1 : 0;
 }
@@ -238,8 +258,11 @@ int Replay::run() {
   if (auto applied = runtime_->apply(nullptr, config_); !applied) return fail(applied.error());
   events_ = std::make_unique<telemetry::EventWriter>(
       runtime_->engine()->event_rings(), runtime_->names(),
-      telemetry::EventWriterOptions{.eve = {.host = {}, .community_id = options_.community_id || config_.events.community_id}});
-  auto sink = telemetry::open_file_sink({.path = options_.out_directory + "/eve.json", .truncate = true});
+      telemetry::EventWriterOptions{
+          .eve = {.host = {},
+                  .community_id = options_.community_id || config_.events.community_id}});
+  auto sink =
+      telemetry::open_file_sink({.path = options_.out_directory + "/eve.json", .truncate = true});
   if (!sink) return fail(sink.error());
   events_->add_sink(std::move(*sink));
   const auto played = play_all();
@@ -251,12 +274,14 @@ int Replay::run() {
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
-  Runtime compiler([](const engine::EngineConfig&) -> base::Result<std::vector<std::unique_ptr<io::Port>>> {
-    return std::vector<std::unique_ptr<io::Port>>();
-  });
+  Runtime compiler(
+      [](const engine::EngineConfig&) -> base::Result<std::vector<std::unique_ptr<io::Port>>> {
+        return std::vector<std::unique_ptr<io::Port>>();
+      });
   CheckReport checked = check_loaded(compiler, load_configuration(options));
   if (!checked.config) {
-    std::fputs(format_findings(checked.errors, checked.warnings, checked.bundle, {.outcome = "nothing was replayed"})
+    std::fputs(format_findings(checked.errors, checked.warnings, checked.bundle,
+                               {.outcome = "nothing was replayed"})
                    .c_str(),
                stderr);
     return 3;

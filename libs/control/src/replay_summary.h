@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a replay came to, as summary.json and as text. Numbers only: no time of day, no path of this machine other
-// than the captures' names as given, so that two runs write the same bytes.
+// What a replay came to, as summary.json and as text. Numbers only: no time of day, no path of this
+// machine other than the captures' names as given, so that two runs write the same bytes.
 #include <map>
 #include <string>
 #include <vector>

@@ -18,7 +18,9 @@ using flow::Session;
 
 constexpr std::size_t kMaxFindings = 200;
 
-std::uint64_t nanos_since(base::Nanos start) { return static_cast<std::uint64_t>(base::wall_clock_now() - start); }
+std::uint64_t nanos_since(base::Nanos start) {
+  return static_cast<std::uint64_t>(base::wall_clock_now() - start);
+}
 
 base::Error warning_of(const policy::Finding& f) {
   return {.code = base::Errc::kInvalidValue,
@@ -43,7 +45,8 @@ class EffectCounter {
     const policy::Decision d =
         candidate_.decide(engine::query_of(s, view.cold, candidate_), view.taken_time);
     const bool same_rule = candidate_slots_.id(d.rule) == running_slots_.id(s.rule);
-    const bool would_end = d.action != Action::kPermit || (s.is(Session::kKillOnChange) && !same_rule);
+    const bool would_end =
+        d.action != Action::kPermit || (s.is(Session::kKillOnChange) && !same_rule);
     if (!would_end && same_rule) return;
     SessionEffect::PerRule& per_rule = rules_[s.rule];
     if (would_end && s.is(Session::kKeepOnChange)) {
@@ -63,7 +66,8 @@ class EffectCounter {
       per_rule.rule = running_slots_.id(slot);
       effect_.per_rule.push_back(std::move(per_rule));
     }
-    std::ranges::stable_sort(effect_.per_rule, std::ranges::greater{}, &SessionEffect::PerRule::dropped);
+    std::ranges::stable_sort(effect_.per_rule, std::ranges::greater{},
+                             &SessionEffect::PerRule::dropped);
     return std::move(effect_);
   }
 
@@ -104,34 +108,41 @@ std::shared_ptr<const policy::Snapshot> Runtime::policy() const {
   return policy_;
 }
 
-CheckFindings Runtime::check(const policy::PolicyModel& policy, const engine::EngineConfig& /*engine*/) {
+CheckFindings Runtime::check(const policy::PolicyModel& policy,
+                             const engine::EngineConfig& /*engine*/) {
   // Slots of its own: what is only checked must not take numbers from the running registry.
   policy::RuleSlots scratch;
   policy::CompileResult compiled = policy::compile(policy, scratch, limits_);
-  CheckFindings out{.errors = std::move(compiled.errors), .warnings = findings_as_warnings(compiled.findings)};
+  CheckFindings out{.errors = std::move(compiled.errors),
+                    .warnings = findings_as_warnings(compiled.findings)};
   if (compiled.snapshot == nullptr) return out;
-  const policy::Analysis analysis = policy::analyse(
-      *compiled.snapshot, base::wall_clock_now(), {.max_findings = kMaxFindings, .with_info = false});
+  const policy::Analysis analysis =
+      policy::analyse(*compiled.snapshot, base::wall_clock_now(),
+                      {.max_findings = kMaxFindings, .with_info = false});
   std::ranges::move(findings_as_warnings(analysis.findings), std::back_inserter(out.warnings));
   return out;
 }
 
-base::Result<SessionEffect> Runtime::preview(const LoadedConfig& /*running*/, const LoadedConfig& candidate) {
+base::Result<SessionEffect> Runtime::preview(const LoadedConfig& /*running*/,
+                                             const LoadedConfig& candidate) {
   if (engine_ == nullptr) return SessionEffect{};
   policy::RuleSlots scratch;
   const policy::CompileResult compiled = policy::compile(candidate.policy, scratch, limits_);
   if (compiled.snapshot == nullptr) return compiled.errors.front();
   EffectCounter effect(*compiled.snapshot, scratch, slots_);
-  engine::SessionWalk walk(*engine_, [](const Session&, const flow::SessionCold&, base::Ticks) { return true; });
+  engine::SessionWalk walk(
+      *engine_, [](const Session&, const flow::SessionCold&, base::Ticks) { return true; });
   for (std::vector<engine::SessionView> views; walk.next(views);)
     for (const engine::SessionView& view : views) effect.add(view);
   return effect.finish();
 }
 
-base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running, const LoadedConfig& candidate) {
+base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running,
+                                         const LoadedConfig& candidate) {
   const base::Nanos start_time = base::wall_clock_now();
   const auto previous = running != nullptr ? policy() : nullptr;
-  policy::CompileResult compiled = policy::compile(candidate.policy, slots_, limits_, previous.get());
+  policy::CompileResult compiled =
+      policy::compile(candidate.policy, slots_, limits_, previous.get());
   if (compiled.snapshot == nullptr) return compiled.errors.front();
   stats_ = compiled.stats;
   const auto revision = static_cast<std::uint32_t>(candidate.revision);
@@ -152,9 +163,10 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running, const Load
   } else {
     const engine::PublishReport published = engine_->publish(std::move(snapshot));
     if (!published.all_passed)
-      return base::Error{.code = base::Errc::kTimeout,
-                         .message = "a worker did not take the new configuration in time",
-                         .hint = "look at `merlon show workers`; the process may be starved of CPU"};
+      return base::Error{
+          .code = base::Errc::kTimeout,
+          .message = "a worker did not take the new configuration in time",
+          .hint = "look at `merlon show workers`; the process may be starved of CPU"};
     report.published = published.published;
     report.blocked_ns = published.blocked_nanos;
   }
@@ -171,7 +183,8 @@ base::Result<void> Runtime::start(const LoadedConfig& config, engine::EngineSnap
   // A secret of this start, so that no sender can choose keys that meet; a replay repeats itself.
   if (replay_time_ == nullptr)
     settings.parse.seed = settings.table.seed = settings.fragments.seed = base::HashSeed::random();
-  auto engine = engine::Engine::create(std::move(settings), std::move(*ports), std::move(snapshot), replay_time_);
+  auto engine = engine::Engine::create(std::move(settings), std::move(*ports), std::move(snapshot),
+                                       replay_time_);
   if (!engine) return engine.error();
   engine_ = std::move(*engine);
   engine_->poll_links();

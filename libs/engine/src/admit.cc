@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions begin here, and meet policy again here after a commit. The common case, a burst of known sessions
-// with a current verdict, costs two compares per packet; all else goes through an index list.
+// Sessions begin here, and meet policy again here after a commit. The common case, a burst of known
+// sessions with a current verdict, costs two compares per packet; all else goes through an index
+// list.
 #include "merlon/flow/track.h"
 #include "merlon/forward/reject.h"
 #include "stages.h"
@@ -63,7 +64,8 @@ void refuse(WorkerContext& ctx, unsigned i, const policy::Decision& d) noexcept 
   Burst& b = ctx.burst;
   b.drop(i, refusal_reason(d));
   b.rule[i] = d.rule;
-  if (d.action == Action::kReject) forward::reject(b, i, ctx.output, ctx.rejects, ctx.now_ticks, ctx.counters);
+  if (d.action == Action::kReject)
+    forward::reject(b, i, ctx.output, ctx.rejects, ctx.now_ticks, ctx.counters);
 }
 
 // A session whose verdict comes from an older snapshot asks again, as its rule wants.
@@ -73,7 +75,8 @@ void judge_again(WorkerContext& ctx, unsigned i) noexcept {
   Burst& b = ctx.burst;
   const std::uint32_t index = b.session[i];
   // An earlier packet of this burst may have asked, or ended the session.
-  if (index == packet::kNoSession || ctx.table.at(index).generation == ctx.snapshot->generation) return;
+  if (index == packet::kNoSession || ctx.table.at(index).generation == ctx.snapshot->generation)
+    return;
   Session& s = ctx.table.at(index);
   const bool is_late = ctx.table.is_over(s, ctx.now_ticks);  // track() will end it as timed out
   if (s.is(Session::kKeepOnChange) || s.is(Session::kDropAll) || is_late) {
@@ -105,10 +108,12 @@ void judge_again(WorkerContext& ctx, unsigned i) noexcept {
 }
 
 bool passes_when_full(const WorkerContext& ctx, unsigned i) noexcept {
-  return ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[ctx.burst.in_port[i]] != 0;
+  return ctx.snapshot->table_full == Pass::kForward ||
+         ctx.snapshot->fails_open[ctx.burst.in_port[i]] != 0;
 }
 
-// The rest of a datagram whose first fragment opened no session, on this worker or on the one that owns the datagram.
+// The rest of a datagram whose first fragment opened no session, on this worker or on the one that
+// owns the datagram.
 void admit_rest(WorkerContext& ctx, unsigned i) noexcept {
   if (ctx.table.count() == ctx.table.capacity() && passes_when_full(ctx, i)) {
     ctx.burst.verdict[i] = Verdict::kForward;
@@ -138,16 +143,19 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
                               .start = ctx.clock.is_replay() ? b.time[i] : ctx.now,
                               .packet_number = ctx.clock.is_replay() ? b.number[i] : 0};
   const std::uint32_t index =
-      flow::open(b, i, ctx.table, options, opening, [&ctx](std::uint32_t victim, base::SessionEnd why) noexcept {
-        note_session_end(ctx, victim, why);
-      });
+      flow::open(b, i, ctx.table, options, opening,
+                 [&ctx](std::uint32_t victim, base::SessionEnd why) noexcept {
+                   note_session_end(ctx, victim, why);
+                 });
   if (index == packet::kNoSession) {
-    if (b.reason[i] == DropReason::kSessionTableFull && passes_when_full(ctx, i)) b.verdict[i] = Verdict::kForward;
+    if (b.reason[i] == DropReason::kSessionTableFull && passes_when_full(ctx, i))
+      b.verdict[i] = Verdict::kForward;
     if (b.reason[i] == DropReason::kRuleLimit) ctx.shared.hits->add_limit_drop(ctx.index, d.rule);
     return;
   }
   ctx.counters.sessions_created.add();
-  if (ctx.table.at(index).is(Session::kLogStart)) report_policy(ctx, i, q, d, ctx.table.cold(index).flow_id);
+  if (ctx.table.at(index).is(Session::kLogStart))
+    report_policy(ctx, i, q, d, ctx.table.cold(index).flow_id);
 }
 
 void apply(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::Decision& d,
@@ -160,7 +168,8 @@ void apply(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy:
       return;
     }
   }
-  if (ctx.snapshot->judges_zones && (q.zone_source == base::kNoZone || q.zone_destination == base::kNoZone)) {
+  if (ctx.snapshot->judges_zones &&
+      (q.zone_source == base::kNoZone || q.zone_destination == base::kNoZone)) {
     b.drop(i, DropReason::kNoZone);
     return;
   }
@@ -199,8 +208,8 @@ policy::Query query_of_packet(const EngineSnapshot& snapshot, const Burst& b, un
   q.source = swapped ? k.b : k.a;
   q.destination = swapped ? k.a : k.b;
   q.protocol = k.protocol;
-  if (h.kind == Kind::kTcp || h.kind == Kind::kUdp || h.kind == Kind::kSctp || h.kind == Kind::kFragment ||
-      k.protocol == kUdpLite) {
+  if (h.kind == Kind::kTcp || h.kind == Kind::kUdp || h.kind == Kind::kSctp ||
+      h.kind == Kind::kFragment || k.protocol == kUdpLite) {
     q.source_port = swapped ? k.port_b : k.port_a;
     q.destination_port = swapped ? k.port_a : k.port_b;
   }

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint32_t kLinkSize = 14 + 2 * 4;  // Ethernet and two tags
 constexpr std::size_t kHandOverDepth = 4096;
-// A worker answers within microseconds; one that does not for this long is stuck or starved, which is told and
-// keeps the old snapshot alive, and is never a reason to free it.
+// A worker answers within microseconds; one that does not for this long is stuck or starved, which
+// is told and keeps the old snapshot alive, and is never a reason to free it.
 constexpr base::Nanos kPublishPatience = 2 * base::kNanosPerSecond;
 
 base::Error invalid(std::string message) {
@@ -26,8 +26,10 @@ base::Error invalid(std::string message) {
 
 base::Result<void> check(const EngineConfig& config, std::size_t ports) {
   if (config.workers == 0 || config.workers > SnapshotCell::kMaxWorkers)
-    return invalid(fmt::format("{} workers: 1 to {} are possible", config.workers, SnapshotCell::kMaxWorkers));
-  if (ports != config.ports.size()) return invalid("ports and their configuration differ in number");
+    return invalid(
+        fmt::format("{} workers: 1 to {} are possible", config.workers, SnapshotCell::kMaxWorkers));
+  if (ports != config.ports.size())
+    return invalid("ports and their configuration differ in number");
   for (const WireConfig& w : config.wires)
     if (w.port_a >= ports || w.port_b >= ports || w.port_a == w.port_b)
       return invalid(fmt::format("wire \"{}\" needs two different ports", w.name));
@@ -46,7 +48,8 @@ void pin(std::thread& thread, unsigned core) {
 
 base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
                                                      std::vector<std::unique_ptr<io::Port>> ports,
-                                                     EngineSnapshot first, const base::Nanos* replay_time) {
+                                                     EngineSnapshot first,
+                                                     const base::Nanos* replay_time) {
   if (auto ok = check(config, ports.size()); !ok) return ok.error();
   auto engine = std::unique_ptr<Engine>(new Engine());
   Shared& shared = engine->shared_;
@@ -56,7 +59,8 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   shared.wires = std::make_unique<forward::WireTable>(shared.ports.size());
   for (const WireConfig& w : shared.config.wires) shared.wires->pair(w.port_a, w.port_b);
   for (std::uint16_t p = 0; p < shared.config.ports.size(); ++p)
-    if (const std::uint32_t mtu = shared.config.ports[p].mtu; mtu != 0) shared.wires->set_max_frame(p, mtu + kLinkSize);
+    if (const std::uint32_t mtu = shared.config.ports[p].mtu; mtu != 0)
+      shared.wires->set_max_frame(p, mtu + kLinkSize);
   shared.hits = std::make_unique<policy::HitCounters>(shared.config.workers);
   shared.epoch = replay_time != nullptr ? *replay_time : base::wall_clock_now();
   shared.epoch -= shared.epoch % base::kNanosPerTick;
@@ -65,7 +69,8 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   first.generation = engine->generation_ = 1;
   shared.revisions[first.generation].store(first.revision, std::memory_order_relaxed);
   first.parse.seed = shared.config.parse.seed;
-  shared.snapshots = std::make_unique<SnapshotCell>(std::make_unique<EngineSnapshot>(std::move(first)));
+  shared.snapshots =
+      std::make_unique<SnapshotCell>(std::make_unique<EngineSnapshot>(std::move(first)));
   const unsigned n = shared.config.workers;
   shared.rings.resize(std::size_t{n} * n);
   for (unsigned to = 0; to < n; ++to)
@@ -91,7 +96,8 @@ void Engine::start() {
       workers_[i]->run(stop_);
     });
     pthread_setname_np(threads_.back().native_handle(), fmt::format("merlon-w{}", i).c_str());
-    if (i < shared_.config.worker_cores.size()) pin(threads_.back(), shared_.config.worker_cores[i]);
+    if (i < shared_.config.worker_cores.size())
+      pin(threads_.back(), shared_.config.worker_cores[i]);
   }
 }
 
@@ -127,7 +133,8 @@ bool Engine::turn_all(unsigned limit) {
 PublishReport Engine::publish(EngineSnapshot next) {
   PublishReport report;
   next.generation = ++generation_;
-  shared_.revisions[next.generation % shared_.revisions.size()].store(next.revision, std::memory_order_relaxed);
+  shared_.revisions[next.generation % shared_.revisions.size()].store(next.revision,
+                                                                      std::memory_order_relaxed);
   next.parse.seed = shared_.config.parse.seed;  // sessions are found by it: it never changes
   shared_.hits->reserve(next.policy->slot_count(), base::wall_clock_now());
   auto snapshot = std::make_unique<EngineSnapshot>(std::move(next));
@@ -142,11 +149,13 @@ PublishReport Engine::publish(EngineSnapshot next) {
   std::uint64_t longest = 0;
   for (auto& w : workers_)
     longest = std::max(longest, w->context().longest_turn.load(std::memory_order_relaxed));
-  report.blocked_nanos = static_cast<std::uint64_t>(static_cast<double>(longest) * 1e9 / base::TscClock::frequency());
+  report.blocked_nanos =
+      static_cast<std::uint64_t>(static_cast<double>(longest) * 1e9 / base::TscClock::frequency());
   if (!report.all_passed)
-    base::log(base::LogLevel::kError, "engine",
-              "a worker did not take the new configuration within {} s; the old one stays in memory",
-              kPublishPatience / base::kNanosPerSecond);
+    base::log(
+        base::LogLevel::kError, "engine",
+        "a worker did not take the new configuration within {} s; the old one stays in memory",
+        kPublishPatience / base::kNanosPerSecond);
   shared_.snapshots->reclaim();
   return report;
 }
@@ -184,8 +193,9 @@ std::uint64_t Engine::clear_sessions(
 }
 
 void Engine::judge(JudgeRequest& request) {
-  // Without a key the first worker answers; else the one whose table would hold the session. Asking every worker in
-  // turn until one has the session costs little and does not depend on how packets are spread.
+  // Without a key the first worker answers; else the one whose table would hold the session. Asking
+  // every worker in turn until one has the session costs little and does not depend on how packets
+  // are spread.
   for (unsigned w = 0; w < workers_.size(); ++w) {
     request.done.store(false);
     post(w, request);
@@ -230,7 +240,8 @@ void Engine::poll_links() {
       const std::uint16_t other = w.port_a == p ? w.port_b : w.port_a;
       if (auto done = shared_.ports[other]->set_link(is_up); !done)
         base::log(base::LogLevel::kWarning, "port", "{} can't follow the link of {}: {}",
-                  shared_.config.ports[other].name, shared_.config.ports[p].name, done.error().message);
+                  shared_.config.ports[other].name, shared_.config.ports[p].name,
+                  done.error().message);
     }
   }
 }

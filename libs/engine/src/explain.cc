@@ -12,25 +12,31 @@ using packet::Verdict;
 namespace {
 
 // The limits that open() would meet; counts stay as they are.
-DropReason limit_reason(WorkerContext& ctx, const policy::Query& q, const policy::Decision& d) noexcept {
+DropReason limit_reason(WorkerContext& ctx, const policy::Query& q,
+                        const policy::Decision& d) noexcept {
   const std::uint32_t have = ctx.table.sources().count_of(q.source);
   const std::uint32_t most = ctx.snapshot->limits.max_per_source;
-  if (d.max_sessions != 0 && ctx.table.rule_count(d.rule) >= d.max_sessions) return DropReason::kRuleLimit;
-  if ((most != 0 && have >= most) || (d.max_sessions_per_source != 0 && have >= d.max_sessions_per_source))
+  if (d.max_sessions != 0 && ctx.table.rule_count(d.rule) >= d.max_sessions)
+    return DropReason::kRuleLimit;
+  if ((most != 0 && have >= most) ||
+      (d.max_sessions_per_source != 0 && have >= d.max_sessions_per_source))
     return DropReason::kSourceLimit;
   // Full, and nobody in it who would have to make room.
   using flow::SessionClass;
   bool is_full = ctx.table.count() == ctx.table.capacity();
-  for (const SessionClass c : {SessionClass::kHalfOpen, SessionClass::kClosing, SessionClass::kDenied})
+  for (const SessionClass c :
+       {SessionClass::kHalfOpen, SessionClass::kClosing, SessionClass::kDenied})
     is_full = is_full && ctx.table.oldest(c) == packet::kNoSession;
-  const bool is_open = ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[q.in_port] != 0;
+  const bool is_open =
+      ctx.snapshot->table_full == Pass::kForward || ctx.snapshot->fails_open[q.in_port] != 0;
   return is_full && !is_open ? DropReason::kSessionTableFull : DropReason::kNone;
 }
 
 void judge_opening(WorkerContext& ctx, JudgeRequest& r, flow::TrackOptions options) noexcept;
 
 // In an existing session: policy again when the verdict is stale, then the tracker, both on a copy.
-void judge_in_session(WorkerContext& ctx, JudgeRequest& r, const flow::TrackOptions& options) noexcept {
+void judge_in_session(WorkerContext& ctx, JudgeRequest& r,
+                      const flow::TrackOptions& options) noexcept {
   packet::Burst& b = ctx.burst;
   const std::uint32_t index = b.session[0];
   flow::Session copy = ctx.table.at(index);
@@ -80,7 +86,8 @@ void judge_opening(WorkerContext& ctx, JudgeRequest& r, flow::TrackOptions optio
     if (why == DropReason::kNone && ctx.snapshot->judges_zones &&
         (r.zone_source == base::kNoZone || r.zone_destination == base::kNoZone))
       why = DropReason::kNoZone;
-    if (why == DropReason::kNone && r.decision.action != base::Action::kPermit) why = refusal_reason(r.decision);
+    if (why == DropReason::kNone && r.decision.action != base::Action::kPermit)
+      why = refusal_reason(r.decision);
     if (why == DropReason::kNone) why = limit_reason(ctx, r.query, r.decision);
   }
   if (why != DropReason::kNone) {
@@ -97,7 +104,8 @@ void judge(WorkerContext& ctx, JudgeRequest& r) noexcept {
   if (b.verdict[0] == Verdict::kUndecided && b.headers[0].kind > Kind::kNeighbour) {
     b.session[0] = ctx.table.find(b.key[0], b.hash[0]);
     const flow::TrackOptions options{ctx.snapshot->tcp, ctx.snapshot->limits};
-    if (b.session[0] != packet::kNoSession && !ctx.table.is_over(ctx.table.at(b.session[0]), ctx.now_ticks)) {
+    if (b.session[0] != packet::kNoSession &&
+        !ctx.table.is_over(ctx.table.at(b.session[0]), ctx.now_ticks)) {
       judge_in_session(ctx, r, options);
     } else {
       judge_opening(ctx, r, options);

@@ -28,7 +28,8 @@ policy::Query query_of(const flow::Session& s, const flow::SessionCold& cold) no
     q.source_port = swapped ? k.port_b : k.port_a;
     q.destination_port = swapped ? k.port_a : k.port_b;
   } else if (k.protocol == kIcmp || k.protocol == kIcmpV6) {
-    // A query's key holds its identifier and the type of the request; any other message's, type and code.
+    // A query's key holds its identifier and the type of the request; any other message's, type and
+    // code.
     const bool is_query = s.state == flow::SessionState::kIcmpQuery;
     q.icmp_type = static_cast<std::uint8_t>(is_query ? k.port_b : k.port_a);
     q.icmp_code = is_query ? std::uint8_t{0} : static_cast<std::uint8_t>(k.port_b);
@@ -65,17 +66,21 @@ EngineSnapshot make_snapshot(const EngineConfig& config, const policy::PolicyMod
   s.non_ip = config.non_ip;
   s.table_full = config.table_full;
   s.judges_zones = policy->zones().count() != 0;
-  s.counts_sources =
-      config.limits.max_per_source != 0 ||
-      std::ranges::any_of(model.rules, [](const policy::Rule& r) { return r.max_sessions_per_source != 0; });
-  s.has_midstream_rules =
-      std::ranges::any_of(model.rules, [](const policy::Rule& r) { return r.allow_midstream.has_value(); });
-  // Ports of one wire share a domain, so that both directions of a session meet; every tap is its own.
+  s.counts_sources = config.limits.max_per_source != 0 ||
+                     std::ranges::any_of(model.rules, [](const policy::Rule& r) {
+                       return r.max_sessions_per_source != 0;
+                     });
+  s.has_midstream_rules = std::ranges::any_of(
+      model.rules, [](const policy::Rule& r) { return r.allow_midstream.has_value(); });
+  // Ports of one wire share a domain, so that both directions of a session meet; every tap is its
+  // own.
   s.domains.resize(config.ports.size());
   for (std::size_t p = 0; p < s.domains.size(); ++p) s.domains[p] = static_cast<std::uint16_t>(p);
   s.fails_open.resize(config.ports.size());
-  for (const WireConfig& w : config.wires) s.fails_open[w.port_a] = s.fails_open[w.port_b] = w.fail_open ? 1 : 0;
-  for (const WireConfig& w : config.wires) s.domains[w.port_a] = s.domains[w.port_b] = std::min(w.port_a, w.port_b);
+  for (const WireConfig& w : config.wires)
+    s.fails_open[w.port_a] = s.fails_open[w.port_b] = w.fail_open ? 1 : 0;
+  for (const WireConfig& w : config.wires)
+    s.domains[w.port_a] = s.domains[w.port_b] = std::min(w.port_a, w.port_b);
   s.policy = std::move(policy);
   return s;
 }

@@ -13,8 +13,8 @@ using io::Buffer;
 using io::BufferPool;
 using packet::Burst;
 
-// One port of the engine; all of them read and write the feed. Only port 0 is polled: it delivers the packets of
-// all in capture order.
+// One port of the engine; all of them read and write the feed. Only port 0 is polled: it delivers
+// the packets of all in capture order.
 class ReplayPort final : public io::Port {
  public:
   ReplayPort(ReplayFeed& feed, std::uint16_t number) : feed_(feed), number_(number) {}
@@ -38,7 +38,8 @@ class ReplayPort final : public io::Port {
     for (unsigned i = 0; i < count; ++i) {
       auto* buffer = static_cast<Buffer*>(handles[i]);
       const bool is_ours = buffer->number == 0;
-      feed_.sent_.push_back({buffer, number_, is_ours ? feed_.current_number_ : buffer->number, is_ours});
+      feed_.sent_.push_back(
+          {buffer, number_, is_ours ? feed_.current_number_ : buffer->number, is_ours});
       counters_.tx_bytes += buffer->wire_length;
     }
     counters_.tx_packets += count;
@@ -59,9 +60,14 @@ class ReplayPort final : public io::Port {
     auto* buffer = static_cast<Buffer*>(handle);
     buffer->length = buffer->wire_length = length;
   }
-  [[nodiscard]] io::BufferKind buffer_kind() const noexcept override { return io::BufferKind::kNative; }
+  [[nodiscard]] io::BufferKind buffer_kind() const noexcept override {
+    return io::BufferKind::kNative;
+  }
   [[nodiscard]] io::PortInfo info() const override {
-    return {.name = feed_.names_[number_], .device = "replay", .driver = "replay", .is_link_up = true,
+    return {.name = feed_.names_[number_],
+            .device = "replay",
+            .driver = "replay",
+            .is_link_up = true,
             .rx_queues = number_ == 0 ? 1U : 0U};
   }
   [[nodiscard]] io::PortCounters counters() const override { return counters_; }
@@ -73,8 +79,10 @@ class ReplayPort final : public io::Port {
   io::PortCounters counters_;
 };
 
-base::Result<std::unique_ptr<ReplayFeed>> ReplayFeed::create(std::vector<std::string> port_names, PortChooser choose) {
-  auto pool = BufferPool::create({.small_count = 4096, .large_count = 64, .large_size = 262'144 + 512});
+base::Result<std::unique_ptr<ReplayFeed>> ReplayFeed::create(std::vector<std::string> port_names,
+                                                             PortChooser choose) {
+  auto pool =
+      BufferPool::create({.small_count = 4096, .large_count = 64, .large_size = 262'144 + 512});
   if (!pool) return pool.error();
   auto feed = std::unique_ptr<ReplayFeed>(new ReplayFeed(std::move(port_names), std::move(choose)));
   feed->pool_ = std::move(*pool);
@@ -109,7 +117,8 @@ bool ReplayFeed::fetch() {
 }
 
 void ReplayFeed::append(const io::CapturePacket& p) {
-  const auto captured = static_cast<std::uint32_t>(std::min<std::size_t>(p.bytes.size(), pool_->large_size()));
+  const auto captured =
+      static_cast<std::uint32_t>(std::min<std::size_t>(p.bytes.size(), pool_->large_size()));
   Buffer* buffer = pool_->allocate(captured);
   buffer->length = captured;
   buffer->wire_length = std::max(p.length, captured);
@@ -153,13 +162,14 @@ bool ReplayFeed::advance() noexcept {
 }
 
 const std::vector<SentFrame>& ReplayFeed::sent() {
-  // Frames that we made have no number of their own; their bytes put them in an order that every run repeats.
+  // Frames that we made have no number of their own; their bytes put them in an order that every
+  // run repeats.
   std::ranges::stable_sort(sent_, [](const SentFrame& a, const SentFrame& b) {
     if (a.number != b.number || a.is_ours != b.is_ours)
       return a.number != b.number ? a.number < b.number : b.is_ours;
     if (!a.is_ours) return false;
-    return std::lexicographical_compare(a.buffer->data, a.buffer->data + a.buffer->length, b.buffer->data,
-                                        b.buffer->data + b.buffer->length);
+    return std::lexicographical_compare(a.buffer->data, a.buffer->data + a.buffer->length,
+                                        b.buffer->data, b.buffer->data + b.buffer->length);
   });
   return sent_;
 }
@@ -180,7 +190,8 @@ struct Side {
 };
 
 // The narrowest range that holds the address.
-std::optional<std::uint16_t> port_of(const std::vector<Side>& sides, const base::IpAddress& address) {
+std::optional<std::uint16_t> port_of(const std::vector<Side>& sides,
+                                     const base::IpAddress& address) {
   for (const Side& s : sides)
     if (s.range.contains(address)) return s.port;
   return std::nullopt;
@@ -194,9 +205,10 @@ std::uint16_t peer_of(const EngineConfig& config, std::uint16_t port) {
   return port;
 }
 
-// Ranges of zones that have networks, each with the zone's first port; ranges nest or are disjoint in practice, and
-// the one that starts last and ends first is the narrowest.
-std::vector<Side> sides_of(const EngineConfig& config, const policy::PolicyModel& model, std::uint16_t& fallback) {
+// Ranges of zones that have networks, each with the zone's first port; ranges nest or are disjoint
+// in practice, and the one that starts last and ends first is the narrowest.
+std::vector<Side> sides_of(const EngineConfig& config, const policy::PolicyModel& model,
+                           std::uint16_t& fallback) {
   std::vector<Side> sides;
   bool has_fallback = false;
   for (const policy::Zone& zone : model.zones) {
@@ -211,14 +223,16 @@ std::vector<Side> sides_of(const EngineConfig& config, const policy::PolicyModel
     }
   }
   std::ranges::sort(sides, [](const Side& a, const Side& b) {
-    return a.range.first != b.range.first ? b.range.first < a.range.first : a.range.last < b.range.last;
+    return a.range.first != b.range.first ? b.range.first < a.range.first
+                                          : a.range.last < b.range.last;
   });
   return sides;
 }
 
 }  // namespace
 
-ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config, const policy::PolicyModel& model) {
+ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config,
+                                       const policy::PolicyModel& model) {
   std::uint16_t fallback = 0;
   auto sides = std::make_shared<const std::vector<Side>>(sides_of(config, model, fallback));
   auto scratch = std::make_shared<Burst>();
@@ -238,7 +252,9 @@ ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config, const policy:
     b.length[0] = p.length;
     b.in_port[0] = 0;
     packet::parse(b, options, domains.data());
-    if (b.headers[0].kind <= packet::Kind::kNeighbour && b.verdict[0] != packet::Verdict::kUndecided) return fallback;
+    if (b.headers[0].kind <= packet::Kind::kNeighbour &&
+        b.verdict[0] != packet::Verdict::kUndecided)
+      return fallback;
     // An ICMP error is keyed by what it quotes, which went the other way.
     const bool forth = b.headers[0].direction == 0;
     const base::IpAddress& source = forth ? b.key[0].a : b.key[0].b;
@@ -251,7 +267,8 @@ ReplayFeed::PortChooser choose_by_zone(const EngineConfig& config, const policy:
 
 void play(ReplayFeed& feed, Engine& engine, const std::function<void()>& drain,
           const std::function<void()>& after_batch) {
-  // A turn ends 64 sessions and tells of 64 packets at most: this many rounds stay below half a ring.
+  // A turn ends 64 sessions and tells of 64 packets at most: this many rounds stay below half a
+  // ring.
   constexpr unsigned kRounds = 64;
   const auto run_dry = [&] {
     while (!engine.turn_all(kRounds)) drain();

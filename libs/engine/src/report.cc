@@ -39,7 +39,8 @@ std::uint64_t packet_number(const WorkerContext& ctx, unsigned i) noexcept {
   return is_replay_time(ctx) ? ctx.burst.number[i] : 0;
 }
 
-// Addresses as they stand in the packet, from its key. A packet that was refused before it had a key has none.
+// Addresses as they stand in the packet, from its key. A packet that was refused before it had a
+// key has none.
 void fill_endpoints(EventRecord& r, const Burst& b, unsigned i) noexcept {
   const packet::FlowKey& k = b.key[i];
   const packet::Headers& h = b.headers[i];
@@ -102,7 +103,8 @@ void report_drop(WorkerContext& ctx, unsigned i, bool is_tap) noexcept {
 
 base::Nanos time_of(const WorkerContext& ctx, base::Ticks ticks) noexcept {
   const base::Nanos now_floor = ctx.now - (ctx.now - ctx.shared.epoch) % base::kNanosPerTick;
-  return now_floor - static_cast<base::Nanos>(static_cast<std::int32_t>(ctx.now_ticks - ticks)) * base::kNanosPerTick;
+  return now_floor - static_cast<base::Nanos>(static_cast<std::int32_t>(ctx.now_ticks - ticks)) *
+                         base::kNanosPerTick;
 }
 
 void report(WorkerContext& ctx) noexcept {
@@ -145,8 +147,8 @@ void transmit(WorkerContext& ctx) noexcept {
     ctx.counters.add_drops(DropReason::kTransmitFull, lost.packets, lost.bytes);
 }
 
-void report_policy(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::Decision& d,
-                   std::uint64_t flow_id) noexcept {
+void report_policy(WorkerContext& ctx, unsigned i, const policy::Query& q,
+                   const policy::Decision& d, std::uint64_t flow_id) noexcept {
   EventRecord* r = begin_event(ctx);
   if (r == nullptr) return;
   r->kind = EventKind::kPolicy;
@@ -168,7 +170,8 @@ void report_policy(WorkerContext& ctx, unsigned i, const policy::Query& q, const
   ctx.events.end_push();
 }
 
-void report_flow(WorkerContext& ctx, const Session& s, const flow::SessionCold& cold, base::SessionEnd end) noexcept {
+void report_flow(WorkerContext& ctx, const Session& s, const flow::SessionCold& cold,
+                 base::SessionEnd end) noexcept {
   EventRecord* r = begin_event(ctx);
   if (r == nullptr) return;
   const policy::Query q = query_of(s, cold);
@@ -207,12 +210,16 @@ void report_flow(WorkerContext& ctx, const Session& s, const flow::SessionCold& 
 void note_session_end(WorkerContext& ctx, std::uint32_t index, base::SessionEnd end) noexcept {
   const Session& s = ctx.table.at(index);
   // A closed connection's entry is kept a while; how it was closed is why it ended.
-  if (end == base::SessionEnd::kTimeout && s.state == flow::SessionState::kTimeWait) end = base::SessionEnd::kTcpFin;
-  if (end == base::SessionEnd::kTimeout && s.state == flow::SessionState::kReset) end = base::SessionEnd::kTcpRst;
+  if (end == base::SessionEnd::kTimeout && s.state == flow::SessionState::kTimeWait)
+    end = base::SessionEnd::kTcpFin;
+  if (end == base::SessionEnd::kTimeout && s.state == flow::SessionState::kReset)
+    end = base::SessionEnd::kTcpRst;
   if (s.is(Session::kLogEnd)) report_flow(ctx, s, ctx.table.cold(index), end);
-  ctx.shared.hits->add_traffic(ctx.index, s.rule, s.packets[0] + s.packets[1], s.bytes[0] + s.bytes[1]);
+  ctx.shared.hits->add_traffic(ctx.index, s.rule, s.packets[0] + s.packets[1],
+                               s.bytes[0] + s.bytes[1]);
   ctx.counters.add_session_end(end);
-  if (ctx.snapshot != nullptr && s.generation != ctx.snapshot->generation && ctx.stale_count != 0) --ctx.stale_count;
+  if (ctx.snapshot != nullptr && s.generation != ctx.snapshot->generation && ctx.stale_count != 0)
+    --ctx.stale_count;
   for (unsigned i = 0; i < ctx.burst.count; ++i)
     if (ctx.burst.session[i] == index) ctx.burst.session[i] = packet::kNoSession;
 }

@@ -15,28 +15,28 @@ constexpr std::uint32_t kSessionsPerTurn = 256;
 // True when the whole table was visited.
 bool serve_sessions(WorkerContext& ctx, SessionRequest& r) {
   // A listing stops where its ring is full and goes on there in the next turn.
-  const std::uint32_t room =
-      r.act == SessionRequest::Act::kList
-          ? static_cast<std::uint32_t>(r.views.capacity() - r.views.count())
-          : kSessionsPerTurn;
+  const std::uint32_t room = r.act == SessionRequest::Act::kList
+                                 ? static_cast<std::uint32_t>(r.views.capacity() - r.views.count())
+                                 : kSessionsPerTurn;
   std::uint32_t taken = 0;
-  const std::uint32_t next =
-      ctx.table.for_each(r.next, std::min(kSessionsPerTurn, room),
-                         [&](std::uint32_t index, const flow::Session& s, const flow::SessionCold& c) {
-                           if (!r.match(s, c, ctx.now_ticks)) return;
-                           ++taken;
-                           if (r.act == SessionRequest::Act::kList) {
-                             r.views.push(view_of(ctx, index));
-                           } else {
-                             end_session(ctx, index, base::SessionEnd::kCleared);
-                           }
-                         });
+  const std::uint32_t next = ctx.table.for_each(
+      r.next, std::min(kSessionsPerTurn, room),
+      [&](std::uint32_t index, const flow::Session& s, const flow::SessionCold& c) {
+        if (!r.match(s, c, ctx.now_ticks)) return;
+        ++taken;
+        if (r.act == SessionRequest::Act::kList) {
+          r.views.push(view_of(ctx, index));
+        } else {
+          end_session(ctx, index, base::SessionEnd::kCleared);
+        }
+      });
   r.matched.fetch_add(taken, std::memory_order_relaxed);
   r.next = next;
   return next == packet::kNoSession;
 }
 
-// The stages that a live packet meets, on a burst of one, with everything that would change a session left out.
+// The stages that a live packet meets, on a burst of one, with everything that would change a
+// session left out.
 void serve_judge(WorkerContext& ctx, JudgeRequest& r) {
   packet::Burst& b = ctx.burst;
   b.count = 1;
@@ -69,7 +69,8 @@ SessionView view_of(const WorkerContext& ctx, std::uint32_t index) noexcept {
 }
 
 bool serve(WorkerContext& ctx) noexcept {
-  if (ctx.serving_count < ctx.serving.size() && ctx.mailbox.pop(ctx.serving[ctx.serving_count])) ++ctx.serving_count;
+  if (ctx.serving_count < ctx.serving.size() && ctx.mailbox.pop(ctx.serving[ctx.serving_count]))
+    ++ctx.serving_count;
   if (ctx.serving_count == 0) return false;
   const unsigned at = ctx.serving_next++ % ctx.serving_count;
   Request* request = ctx.serving[at];

@@ -3,11 +3,14 @@
 
 namespace merlon::engine {
 
-SessionWalk::SessionWalk(Engine& engine, Match match) : engine_(engine), match_(std::move(match)) { ask(); }
+SessionWalk::SessionWalk(Engine& engine, Match match) : engine_(engine), match_(std::move(match)) {
+  ask();
+}
 
 SessionWalk::~SessionWalk() {
   if (request_ == nullptr) return;
-  // The worker may hold the request: let it run through without matching. It goes on only with room in the ring.
+  // The worker may hold the request: let it run through without matching. It goes on only with room
+  // in the ring.
   is_given_up_.store(true, std::memory_order_relaxed);
   SessionView view;
   while (!request_->done.load(std::memory_order_acquire)) {

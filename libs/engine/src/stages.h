@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The engine's own steps on the way of a packet; the rest are calls into the rooms. Each works on the context's
-// burst and leaves packets that already have a verdict alone.
+// The engine's own steps on the way of a packet; the rest are calls into the rooms. Each works on
+// the context's burst and leaves packets that already have a verdict alone.
 #include "merlon/engine/worker.h"
 
 namespace merlon::engine {
 
-// hand_over.cc: gives packets to the workers that own them. All fragments of a datagram meet on one worker first,
-// which knows what they belong to; then each goes where its session is, like any other packet.
+// hand_over.cc: gives packets to the workers that own them. All fragments of a datagram meet on one
+// worker first, which knows what they belong to; then each goes where its session is, like any
+// other packet.
 void hand_over_fragments(WorkerContext& ctx) noexcept;
 void hand_over(WorkerContext& ctx) noexcept;
 // Virtual reassembly of the fragments that are this worker's to resolve.
@@ -21,19 +22,23 @@ void track(WorkerContext& ctx) noexcept;
 void admit(WorkerContext& ctx) noexcept;
 // Decides frames that never have sessions: ARP, neighbour discovery, non-IP.
 void pass_unsessioned(WorkerContext& ctx) noexcept;
-void choose_zones(policy::Query& query, std::uint16_t vlan, const policy::Snapshot& policy) noexcept;
+void choose_zones(policy::Query& query, std::uint16_t vlan,
+                  const policy::Snapshot& policy) noexcept;
 base::DropReason refusal_reason(const policy::Decision& decision) noexcept;
-policy::Query query_of_packet(const EngineSnapshot& snapshot, const packet::Burst& burst, unsigned i) noexcept;
+policy::Query query_of_packet(const EngineSnapshot& snapshot, const packet::Burst& burst,
+                              unsigned i) noexcept;
 
-// report.cc: drop reasons, drop ring and events for what does not leave; while the frames are still ours.
+// report.cc: drop reasons, drop ring and events for what does not leave; while the frames are still
+// ours.
 void report(WorkerContext& ctx) noexcept;
 // Sends, releases, and counts what left.
 void transmit(WorkerContext& ctx) noexcept;
-void report_policy(WorkerContext& ctx, unsigned i, const policy::Query& query, const policy::Decision& decision,
-                   std::uint64_t flow_id) noexcept;
+void report_policy(WorkerContext& ctx, unsigned i, const policy::Query& query,
+                   const policy::Decision& decision, std::uint64_t flow_id) noexcept;
 void report_flow(WorkerContext& ctx, const flow::Session& session, const flow::SessionCold& cold,
                  base::SessionEnd end) noexcept;
-// Says that a session ends: event and counters, and no packet of the burst in hand points to it any more.
+// Says that a session ends: event and counters, and no packet of the burst in hand points to it any
+// more.
 void note_session_end(WorkerContext& ctx, std::uint32_t index, base::SessionEnd end) noexcept;
 // Notes it, then frees it.
 void end_session(WorkerContext& ctx, std::uint32_t index, base::SessionEnd end) noexcept;

@@ -14,7 +14,8 @@ namespace {
 using packet::Burst;
 using packet::Verdict;
 
-// Sessions that end and requests that are served in one turn: small, so that no burst waits long for them.
+// Sessions that end and requests that are served in one turn: small, so that no burst waits long
+// for them.
 constexpr unsigned kExpiriesPerTurn = 64;
 // After this many turns without work a live worker sleeps between looks at its queues.
 constexpr unsigned kIdleTurnsBeforeSleep = 2000;
@@ -51,8 +52,8 @@ base::Result<std::unique_ptr<Worker>> Worker::create(Shared& shared, unsigned in
 }
 
 Worker::Worker(std::unique_ptr<WorkerContext> context) : context_(std::move(context)) {
-  // A port with a queue per worker gives each worker its own; ports with fewer are dealt out in turn, and the
-  // worker that polls such a port spreads its packets.
+  // A port with a queue per worker gives each worker its own; ports with fewer are dealt out in
+  // turn, and the worker that polls such a port spreads its packets.
   const Shared& shared = context_->shared;
   for (std::size_t p = 0; p < shared.ports.size(); ++p) {
     const unsigned queues = shared.ports[p]->info().rx_queues;
@@ -93,7 +94,8 @@ void Worker::carry(Source source) noexcept {
   burst.session.fill(packet::kNoSession);
   burst.rule.fill(base::kNoRule);
 
-  // Plain: whole TCP and UDP packets only, nothing refused; uniform: one input port. The usual burst is both.
+  // Plain: whole TCP and UDP packets only, nothing refused; uniform: one input port. The usual
+  // burst is both.
   const bool is_plain = source == Source::kPort && parse();
   const bool is_uniform = source == Source::kPort && !ctx.clock.is_replay();
   ctx.shared.wires->choose_output(burst, is_uniform);
@@ -103,7 +105,11 @@ void Worker::carry(Source source) noexcept {
   }
   hand_over(ctx);
 
-  ctx.table.find_bulk(burst, 0, burst.count);
+  if (is_plain && ctx.shared.config.workers == 1) {
+    ctx.table.find_all(burst);
+  } else {
+    ctx.table.find_bulk(burst, 0, burst.count);
+  }
   if (ctx.stale_count != 0) judge_stale(ctx);
   track(ctx);
   if (burst.verdict_mask(Verdict::kUndecided) != 0) {
@@ -189,10 +195,11 @@ bool Worker::receive_from_ports() noexcept {
 bool Worker::housekeep() noexcept {
   WorkerContext& ctx = *context_;
   unsigned ended = 0;
-  ctx.table.expire(ctx.now_ticks, kExpiriesPerTurn, [&](std::uint32_t index, base::SessionEnd why) noexcept {
-    note_session_end(ctx, index, why);
-    ++ended;
-  });
+  ctx.table.expire(ctx.now_ticks, kExpiriesPerTurn,
+                   [&](std::uint32_t index, base::SessionEnd why) noexcept {
+                     note_session_end(ctx, index, why);
+                     ++ended;
+                   });
   finish_fragments();
   // Levels change slowly; one store in 64 turns keeps them off the fast path.
   if ((++turns_ & 63) == 0 || ctx.burst.count == 0) store_gauges();

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <set>
 #include <thread>
 
@@ -50,7 +50,8 @@ class EngineTest : public testing::Test {
       rings_[n] = port.get();
       ports.push_back(std::move(port));
     }
-    auto engine = Engine::create(config_, std::move(ports), compile(), with_threads ? nullptr : &now_);
+    auto engine =
+        Engine::create(config_, std::move(ports), compile(), with_threads ? nullptr : &now_);
     ASSERT_TRUE(engine.ok()) << engine.error().to_string();
     engine_ = std::move(*engine);
     if (with_threads) engine_->start();
@@ -77,12 +78,14 @@ TEST_F(EngineTest, CommitsUnderTrafficLoseNothing) {
   constexpr unsigned kFlows = 64, kPackets = 40'000;
   std::vector<Bytes> frames;
   for (unsigned f = 0; f < kFlows; ++f)
-    frames.push_back(frame("ipv4 src=10.0.0." + std::to_string(f + 1) + " dst=192.0.2.1 / udp sport=5000 dport=53"));
+    frames.push_back(frame("ipv4 src=10.0.0." + std::to_string(f + 1) +
+                           " dst=192.0.2.1 / udp sport=5000 dport=53"));
   std::atomic<bool> done{false};
   std::thread committer([&] {
     for (unsigned n = 0; !done.load(); ++n) {
       model_.rules.resize(1);
-      model_.rules.push_back(rule("extra-" + std::to_string(n % 7), Action::kDrop, "tcp/" + std::to_string(1 + n % 100)));
+      model_.rules.push_back(rule("extra-" + std::to_string(n % 7), Action::kDrop,
+                                  "tcp/" + std::to_string(1 + n % 100)));
       const PublishReport report = engine_->publish(compile());
       EXPECT_TRUE(report.all_passed);
     }
@@ -117,21 +120,25 @@ TEST_F(EngineTest, SessionsCanBeListedAndClearedWhileTrafficFlows) {
   model_.default_action = Action::kPermit;
   start(2, true);
   for (unsigned f = 0; f < 3000; ++f)
-    while (!rings_[0]->inject(frame("ipv4 src=10.1." + std::to_string(f / 250) + "." + std::to_string(1 + f % 250) +
-                                    " dst=192.0.2.1 / udp sport=5000 dport=53"), 0))
+    while (!rings_[0]->inject(
+        frame("ipv4 src=10.1." + std::to_string(f / 250) + "." + std::to_string(1 + f % 250) +
+              " dst=192.0.2.1 / udp sport=5000 dport=53"),
+        0))
       std::this_thread::yield();
   while (totals().sessions_created < 3000) {
     rings_[1]->take();
     std::this_thread::yield();
   }
-  SessionWalk walk(*engine_, [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
+  SessionWalk walk(
+      *engine_, [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
   std::set<std::uint64_t> ids;
   for (std::vector<SessionView> views; walk.next(views);)
     for (const SessionView& v : views) ids.insert(v.cold.flow_id);
   EXPECT_EQ(ids.size(), 3000U);
   {
     // A reader that gives up leaves the worker free for others.
-    SessionWalk given_up(*engine_, [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
+    SessionWalk given_up(
+        *engine_, [](const flow::Session&, const flow::SessionCold&, base::Ticks) { return true; });
     std::vector<SessionView> views;
     EXPECT_TRUE(given_up.next(views));
     // Answers come in turns with the walk: after these the walk's ring is full.
@@ -141,8 +148,11 @@ TEST_F(EngineTest, SessionsCanBeListedAndClearedWhileTrafficFlows) {
       engine_->judge(other);
     }
   }
-  const auto half = [](const flow::Session&, const flow::SessionCold& c, base::Ticks) { return c.flow_id % 2 == 0; };
-  const auto even = static_cast<std::uint64_t>(std::ranges::count_if(ids, [](auto id) { return id % 2 == 0; }));
+  const auto half = [](const flow::Session&, const flow::SessionCold& c, base::Ticks) {
+    return c.flow_id % 2 == 0;
+  };
+  const auto even =
+      static_cast<std::uint64_t>(std::ranges::count_if(ids, [](auto id) { return id % 2 == 0; }));
   EXPECT_EQ(engine_->clear_sessions(half), even);
   EXPECT_EQ(totals().sessions_ended[static_cast<std::size_t>(base::SessionEnd::kCleared)], even);
 }
@@ -181,8 +191,9 @@ TEST_F(EngineTest, FragmentsFollowTheirDatagramToTheWorkerOfItsSession) {
   start(4, false);
   unsigned expected = 0;
   for (unsigned f = 0; f < 64; ++f) {
-    const auto whole = frame("ipv4 src=10.0.0." + std::to_string(f + 1) + " dst=192.0.2.1 id=" + std::to_string(f) +
-                             " / udp sport=" + std::to_string(3000 + f) + " dport=53 / payload len=4000");
+    const auto whole = frame(
+        "ipv4 src=10.0.0." + std::to_string(f + 1) + " dst=192.0.2.1 id=" + std::to_string(f) +
+        " / udp sport=" + std::to_string(3000 + f) + " dport=53 / payload len=4000");
     auto pieces = *packet::fragment_packet(whole, 1500);
     std::ranges::reverse(pieces);  // the first fragment comes last
     for (const Bytes& p : pieces) ASSERT_TRUE(rings_[0]->inject(p, now_));

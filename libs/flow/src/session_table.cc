@@ -146,7 +146,37 @@ std::uint32_t SessionTable::find(const packet::FlowKey& key, std::uint64_t hash)
 }
 
 // Three loops over the burst, so that the misses of one step overlap: index lines, session lines,
-// compare.
+// compare. kAll: every packet is looked up, else those of `list`.
+template <bool kAll>
+void SessionTable::find_listed(packet::Burst& burst, const std::uint8_t* list,
+                               unsigned count) noexcept {
+  for (unsigned k = 0; k < count; ++k) {
+    const unsigned i = kAll ? k : list[k];
+    const std::uint64_t hash = burst.hash[i];
+    const TagIndex::Bucket& b = index_.bucket(hash);
+    const std::uint32_t m = TagIndex::match(b, TagIndex::tag_of(hash));
+    // No match reads slot 0: harmless, since its session is only prefetched and then compared.
+    const std::uint32_t n = b.number[m == 0 ? 0 : static_cast<unsigned>(std::countr_zero(m)) / 2];
+    burst.session[i] = m == 0 ? kNoSession : n;
+    __builtin_prefetch(&sessions_[n], 1);
+    __builtin_prefetch(reinterpret_cast<const char*>(&sessions_[n]) + 64, 1);
+  }
+  for (unsigned k = 0; k < count; ++k) {
+    const unsigned i = kAll ? k : list[k];
+    const std::uint32_t n = burst.session[i];
+    if (n != kNoSession && same_key(sessions_[n].key, burst.key[i])) [[likely]]
+      continue;
+    // A miss in a bucket that never overflowed and has no such tag is final.
+    if (n == kNoSession && index_.bucket(burst.hash[i]).next == TagIndex::kNone) continue;
+    burst.session[i] = find(burst.key[i], burst.hash[i]);
+  }
+}
+
+void SessionTable::find_all(packet::Burst& burst) noexcept {
+  for (unsigned i = 0; i < burst.count; ++i) __builtin_prefetch(&index_.bucket(burst.hash[i]));
+  find_listed<true>(burst, nullptr, burst.count);
+}
+
 void SessionTable::find_bulk(packet::Burst& burst, unsigned first, unsigned count) noexcept {
   const unsigned end = first + count;
   std::uint8_t list[packet::Burst::kCapacity];
@@ -157,28 +187,7 @@ void SessionTable::find_bulk(packet::Burst& burst, unsigned first, unsigned coun
     list[listed] = static_cast<std::uint8_t>(i);
     listed += is_findable(burst, i);
   }
-  std::uint32_t candidate[packet::Burst::kCapacity];
-  for (unsigned k = 0; k < listed; ++k) {
-    const std::uint64_t hash = burst.hash[list[k]];
-    const TagIndex::Bucket& b = index_.bucket(hash);
-    const std::uint32_t m = TagIndex::match(b, TagIndex::tag_of(hash));
-    // No match reads slot 0: harmless, since its session is only prefetched and then compared.
-    const std::uint32_t n = b.number[m == 0 ? 0 : static_cast<unsigned>(std::countr_zero(m)) / 2];
-    candidate[k] = m == 0 ? kNoSession : n;
-    __builtin_prefetch(&sessions_[n], 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(&sessions_[n]) + 64, 1);
-  }
-  for (unsigned k = 0; k < listed; ++k) {
-    const unsigned i = list[k];
-    const std::uint32_t n = candidate[k];
-    if (n != kNoSession && same_key(sessions_[n].key, burst.key[i])) [[likely]] {
-      burst.session[i] = n;
-      continue;
-    }
-    // A miss in a bucket that never overflowed and has no such tag is final.
-    if (n == kNoSession && index_.bucket(burst.hash[i]).next == TagIndex::kNone) continue;
-    burst.session[i] = find(burst.key[i], burst.hash[i]);
-  }
+  find_listed<false>(burst, list, listed);
 }
 
 void SessionTable::prefetch_for_create(unsigned count) const noexcept {

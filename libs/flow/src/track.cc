@@ -133,12 +133,14 @@ void track_rest(Burst& b, unsigned i, SessionTable& table, const TrackOptions& o
     if (b.session[k] == index && b.verdict[k] == Verdict::kUndecided) b.session[k] = kNoSession;
 }
 
+constexpr std::uint32_t bit_of(SessionState s) noexcept { return 1U << static_cast<unsigned>(s); }
+
 // A datagram that leaves the session's state as it is.
-inline bool keeps_udp_state(const Session& s, Kind kind, unsigned side) noexcept {
-  return (kind == Kind::kUdp) &
-         ((s.state == SessionState::kUdpStream) |
-          ((s.state == SessionState::kUdpUnreplied) & (side == 0)) |
-          ((s.state == SessionState::kUdpReplied) & (side == 1)));
+inline bool keeps_udp_state(const Session& s, unsigned side) noexcept {
+  constexpr std::uint32_t kKeeps[2] = {
+      bit_of(SessionState::kUdpStream) | bit_of(SessionState::kUdpUnreplied),
+      bit_of(SessionState::kUdpStream) | bit_of(SessionState::kUdpReplied)};
+  return (kKeeps[side] >> static_cast<unsigned>(s.state) & 1) != 0;
 }
 
 inline void track_at(Burst& b, unsigned i, SessionTable& table, const TrackOptions& options,
@@ -148,14 +150,11 @@ inline void track_at(Burst& b, unsigned i, SessionTable& table, const TrackOptio
   Session& s = table.at(index);
   const Headers& h = b.headers[i];
   const unsigned side = s.side(h.direction);
-  if (h.kind == Kind::kTcp && !table.is_over(s, b.now_ticks) && track_tcp_fast(s, h, side))
-      [[likely]] {
-    s.last_seen = b.now_ticks;
-    count_packet(s, side, b.length[i]);
-    b.verdict[i] = Verdict::kForward;
-    return;
-  }
-  if (keeps_udp_state(s, h.kind, side) && !table.is_over(s, b.now_ticks)) [[likely]] {
+  const bool is_plain =
+      h.kind == Kind::kUdp
+          ? keeps_udp_state(s, side) && !table.is_over(s, b.now_ticks)
+          : h.kind == Kind::kTcp && !table.is_over(s, b.now_ticks) && track_tcp_fast(s, h, side);
+  if (is_plain) [[likely]] {
     s.last_seen = b.now_ticks;
     count_packet(s, side, b.length[i]);
     b.verdict[i] = Verdict::kForward;

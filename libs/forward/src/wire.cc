@@ -29,8 +29,8 @@ void WireTable::check_output(packet::Burst& burst, bool is_uniform) const noexce
     std::uint32_t longest = 0;
     for (unsigned i = 0; i < burst.count; ++i) longest = std::max(longest, burst.length[i]);
     const PortState& out = ports_[burst.out_port[0]];
-    if (out.is_link_up.load(std::memory_order_relaxed) && longest <= out.max_frame.load(std::memory_order_relaxed))
-      [[likely]]
+    if (out.is_link_up.load(std::memory_order_relaxed) &&
+        longest <= out.max_frame.load(std::memory_order_relaxed)) [[likely]]
       return;
   }
   for (unsigned i = 0; i < burst.count; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// IP addresses, prefixes, ranges and MAC addresses as values. Every IP address is 16 bytes in network
-// order; IPv4 is held v4-mapped (::ffff:a.b.c.d, RFC 4291 section 2.5.5.2), so one comparison orders both
-// families and one key format serves the session table.
+// IP addresses, prefixes, ranges and MAC addresses as values. Every IP address is 16 bytes in
+// network order; IPv4 is held v4-mapped (::ffff:a.b.c.d, RFC 4291 section 2.5.5.2), so one
+// comparison orders both families and one key format serves the session table.
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -30,10 +30,13 @@ struct IpAddress {
     return a;
   }
   [[nodiscard]] bool is_v4() const noexcept {
-    return load_be<std::uint64_t>(bytes.data()) == 0 && load_be<std::uint32_t>(bytes.data() + 8) == 0xffff;
+    return load_be<std::uint64_t>(bytes.data()) == 0 &&
+           load_be<std::uint32_t>(bytes.data() + 8) == 0xffff;
   }
   // Only meaningful when is_v4().
-  [[nodiscard]] std::uint32_t v4_value() const noexcept { return load_be<std::uint32_t>(bytes.data() + 12); }
+  [[nodiscard]] std::uint32_t v4_value() const noexcept {
+    return load_be<std::uint32_t>(bytes.data() + 12);
+  }
   [[nodiscard]] std::string to_string() const;
 
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
@@ -51,8 +54,8 @@ struct AddressRange {
   friend auto operator<=>(const AddressRange&, const AddressRange&) = default;
 };
 
-// "10.0.0.0/8", "10.0.0.1", "10.0.0.1-10.0.0.9", "2001:db8::/32". A prefix with host bits set is an error
-// whose hint names the prefix that was probably meant.
+// "10.0.0.0/8", "10.0.0.1", "10.0.0.1-10.0.0.9", "2001:db8::/32". A prefix with host bits set is an
+// error whose hint names the prefix that was probably meant.
 Result<AddressRange> parse_address_range(std::string_view text);
 
 struct MacAddress {

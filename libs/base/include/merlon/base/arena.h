@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Fixed memory taken at start. control-only to create; the bytes belong to the caller afterwards. Asks for
-// transparent huge pages and faults every page in, so that the packet path never meets a page fault.
+// Fixed memory taken at start. control-only to create; the bytes belong to the caller afterwards.
+// Asks for transparent huge pages and faults every page in, so that the packet path never meets a
+// page fault.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -11,8 +12,8 @@ namespace merlon::base {
 class Region {
  public:
   Region() = default;
-  // Zeroed memory of at least `size` bytes, aligned to 2 MiB when that large, to 64 otherwise. Ends empty
-  // (data() == nullptr) when the system has not enough; the caller reports kCapacity.
+  // Zeroed memory of at least `size` bytes, aligned to 2 MiB when that large, to 64 otherwise. Ends
+  // empty (data() == nullptr) when the system has not enough; the caller reports kCapacity.
   static Region allocate(std::size_t size);
   ~Region();
   Region(Region&& other) noexcept;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reading untrusted bytes. Reader walks a span, never past its end; after the first failure it stays
-// failed and returns zeros, so a parser checks once at the end of a block. The load_be helpers are for
-// code that has already checked the length that covers them.
+// Reading untrusted bytes. Reader walks a span, never past its end; after the first failure it
+// stays failed and returns zeros, so a parser checks once at the end of a block. The load_be
+// helpers are for code that has already checked the length that covers them.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +17,12 @@ using ByteSpan = std::span<const Byte>;
 template <class T>
 constexpr T byteswap(T v) noexcept {
   if constexpr (sizeof(T) == 1) return v;
-  if constexpr (sizeof(T) == 2) return static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(v)));
-  if constexpr (sizeof(T) == 4) return static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(v)));
-  if constexpr (sizeof(T) == 8) return static_cast<T>(__builtin_bswap64(static_cast<std::uint64_t>(v)));
+  if constexpr (sizeof(T) == 2)
+    return static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(v)));
+  if constexpr (sizeof(T) == 4)
+    return static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(v)));
+  if constexpr (sizeof(T) == 8)
+    return static_cast<T>(__builtin_bswap64(static_cast<std::uint64_t>(v)));
 }
 
 template <class T>

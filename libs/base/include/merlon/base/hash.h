@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Seeded hashing for tables whose keys a sender chooses. The mixer is a 64x64->128 bit multiply folded by
-// exclusive or, with a random secret per process start: without the secret a sender can't aim at a bucket.
-// Replays use a fixed seed so that two runs are equal.
+// Seeded hashing for tables whose keys a sender chooses. The mixer is a 64x64->128 bit multiply
+// folded by exclusive or, with a random secret per process start: without the secret a sender can't
+// aim at a bucket. Replays use a fixed seed so that two runs are equal.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The program's own log, for control threads; the packet path never logs. Lines go to stderr as logfmt:
+// The program's own log, for control threads; the packet path never logs. Lines go to stderr as
+// logfmt:
 //   2026-08-22T10:11:12.123456+0000 info port: link up port=wan speed_mbps=10000
-// An area that writes more than 50 lines of one level in a second is cut off; the count is told after it.
+// An area that writes more than 50 lines of one level in a second is cut off; the count is told
+// after it.
 #include <fmt/core.h>
 
 #include <string>
@@ -18,7 +20,8 @@ LogLevel log_level() noexcept;
 void log_line(LogLevel level, std::string_view area, std::string_view message);
 
 template <class... Args>
-void log(LogLevel level, std::string_view area, fmt::format_string<Args...> format, Args&&... args) {
+void log(LogLevel level, std::string_view area, fmt::format_string<Args...> format,
+         Args&&... args) {
   if (level < log_level()) return;
   log_line(level, area, fmt::format(format, std::forward<Args>(args)...));
 }

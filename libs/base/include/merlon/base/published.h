@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Published<T>: one immutable object, replaced whole by control, read by workers without locks or
-// reference counts. A worker calls read() at the start of a turn and must not keep the pointer past its
-// next quiescent(); control frees a retired object only after every registered worker passed a quiescent
-// point that is later than the exchange.
+// reference counts. A worker calls read() at the start of a turn and must not keep the pointer past
+// its next quiescent(); control frees a retired object only after every registered worker passed a
+// quiescent point that is later than the exchange.
 //
-// Proof sketch. publish() stores the pointer, then takes a new epoch E (seq_cst). A worker's quiescent()
-// loads the epoch, then stores it to its own slot (release). If a slot holds >= E, the worker's load of the
-// epoch saw the increment, so its next read() sees the new pointer; it holds nothing from before, because
-// quiescent() is called with no borrowed pointer. Retired objects tagged E are freed when all slots >= E.
+// Proof sketch. publish() stores the pointer, then takes a new epoch E (seq_cst). A worker's
+// quiescent() loads the epoch, then stores it to its own slot (release). If a slot holds >= E, the
+// worker's load of the epoch saw the increment, so its next read() sees the new pointer; it holds
+// nothing from before, because quiescent() is called with no borrowed pointer. Retired objects
+// tagged E are freed when all slots >= E.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -42,13 +43,16 @@ class Published {
   // A worker takes part from online() to offline(); offline workers are not waited for.
   void online(unsigned worker) noexcept {
     quiescent(worker);
-    // A read-modify-write of what publish() modifies: either it comes first, then control sees this slot online,
-    // or it comes second, then read() sees what control published.
+    // A read-modify-write of what publish() modifies: either it comes first, then control sees this
+    // slot online, or it comes second, then read() sees what control published.
     epoch_.fetch_add(0, std::memory_order_acq_rel);
   }
-  void offline(unsigned worker) noexcept { slots_[worker].seen.store(kOffline, std::memory_order_release); }
+  void offline(unsigned worker) noexcept {
+    slots_[worker].seen.store(kOffline, std::memory_order_release);
+  }
 
-  // control-only: replaces the object; returns the epoch that workers must reach (see all_passed()).
+  // control-only: replaces the object; returns the epoch that workers must reach (see
+  // all_passed()).
   std::uint64_t publish(std::unique_ptr<const T> next) {
     const std::lock_guard lock(mutex_);
     const T* old = current_.exchange(next.release(), std::memory_order_seq_cst);

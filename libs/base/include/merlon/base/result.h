@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Errors as values for control code. A Result holds a value or an Error; an Error says what is wrong,
-// where, and what to do. Text parsers return every error at once (Errors). The data path never uses
-// these types: it has verdicts and drop reasons.
+// Errors as values for control code. A Result holds a value or an Error; an Error says what is
+// wrong, where, and what to do. Text parsers return every error at once (Errors). The data path
+// never uses these types: it has verdicts and drop reasons.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +29,8 @@ enum class Errc {
 // Name used in JSON and in tests, for example "invalid_value".
 std::string_view errc_name(Errc code) noexcept;
 
-// Place in a text, 1-based; line 0 means "no place". end_column is one past the last column, 0 if unknown.
+// Place in a text, 1-based; line 0 means "no place". end_column is one past the last column, 0 if
+// unknown.
 struct SourcePos {
   std::string file;
   unsigned line = 0;
@@ -55,8 +56,10 @@ using Errors = std::vector<Error>;
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}   // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Bounded ring between one producing and one consuming thread. A push into a full ring fails and the
-// caller counts the loss; nothing waits, nothing grows.
+// Bounded ring between one producing and one consuming thread. A push into a full ring fails and
+// the caller counts the loss; nothing waits, nothing grows.
 //
-// The producer writes the slot, then head_ (release); the consumer reads head_ (acquire), then the slot,
-// then frees it by tail_ (release), which the producer reads (acquire). Each side keeps a copy of the other's
-// index and reads the shared line only when the copy says full or empty.
+// The producer writes the slot, then head_ (release); the consumer reads head_ (acquire), then the
+// slot, then frees it by tail_ (release), which the producer reads (acquire). Each side keeps a
+// copy of the other's index and reads the shared line only when the copy says full or empty.
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -21,7 +21,8 @@ class SpscRing {
  public:
   // Capacity is rounded up to a power of two.
   explicit SpscRing(std::size_t capacity)
-      : mask_(std::bit_ceil(capacity < 2 ? 2 : capacity) - 1), slots_(std::make_unique<T[]>(mask_ + 1)) {}
+      : mask_(std::bit_ceil(capacity < 2 ? 2 : capacity) - 1),
+        slots_(std::make_unique<T[]>(mask_ + 1)) {}
 
   bool push(const T& value) noexcept {
     T* slot = begin_push();

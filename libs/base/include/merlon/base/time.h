@@ -2,7 +2,8 @@
 #pragma once
 // Time as the data path sees it. Nanos counts nanoseconds since the Unix epoch; Ticks counts
 // milliseconds since the engine's start and wraps after 49 days, so ticks are compared only through
-// ticks_after() and ticks_between(). A replay feeds both from the capture's stamps, a live run from the TSC.
+// ticks_after() and ticks_between(). A replay feeds both from the capture's stamps, a live run from
+// the TSC.
 #include <cstdint>
 #include <string>
 
@@ -14,8 +15,11 @@ using Ticks = std::uint32_t;
 inline constexpr Nanos kNanosPerTick = 1'000'000;
 inline constexpr Nanos kNanosPerSecond = 1'000'000'000;
 
-// True when a is later than b, for distances under 24 days (serial number arithmetic, RFC 1982 section 3.2).
-constexpr bool ticks_after(Ticks a, Ticks b) noexcept { return static_cast<std::int32_t>(a - b) > 0; }
+// True when a is later than b, for distances under 24 days (serial number arithmetic, RFC 1982
+// section 3.2).
+constexpr bool ticks_after(Ticks a, Ticks b) noexcept {
+  return static_cast<std::int32_t>(a - b) > 0;
+}
 
 // Milliseconds from `from` to `to`; 0 when `to` is earlier.
 constexpr Ticks ticks_between(Ticks from, Ticks to) noexcept {

@@ -57,7 +57,8 @@ struct LoadedConfig {
   std::string state_directory = "/var/lib/merlon";
   Bundle bundle;  // the texts it was read from
   std::shared_ptr<const ConfigTree> tree;
-  std::uint64_t revision = 0;  // its number in the store, set by Lifecycle before apply(); 0 outside of one
+  std::uint64_t revision =
+      0;  // its number in the store, set by Lifecycle before apply(); 0 outside of one
 };
 
 struct LoadResult {

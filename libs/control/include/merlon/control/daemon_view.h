@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the API tells of a live daemon: counters read from the workers' rows, sessions asked of the workers,
-// configuration asked of the life cycle. Calls may come from the API's thread, its config thread and the daemon's
-// own at once; the life cycle is behind one mutex, everything else reads atomics or asks by mailbox.
+// What the API tells of a live daemon: counters read from the workers' rows, sessions asked of the
+// workers, configuration asked of the life cycle. Calls may come from the API's thread, its config
+// thread and the daemon's own at once; the life cycle is behind one mutex, everything else reads
+// atomics or asks by mailbox.
 #include <array>
 #include <deque>
 #include <mutex>
@@ -22,7 +23,8 @@ std::string_view program_version() noexcept;
 class DaemonView final : public RuntimeView {
  public:
   // All must outlive the view. `mutex` guards runtime's and lifecycle's changes.
-  DaemonView(Runtime& runtime, Lifecycle& lifecycle, std::mutex& mutex, telemetry::EventWriter& events);
+  DaemonView(Runtime& runtime, Lifecycle& lifecycle, std::mutex& mutex,
+             telemetry::EventWriter& events);
 
   // Takes readings for rates; once a second.
   void sample(base::Nanos now);
@@ -45,16 +47,20 @@ class DaemonView final : public RuntimeView {
   std::string metrics_text() override;
   std::vector<EventLine> events(std::uint64_t after, std::size_t limit) override;
   std::unique_ptr<SessionCursor> sessions(const client::SessionFilter& filter) override;
-  base::Result<std::uint64_t> clear_sessions(const client::SessionFilter& filter, std::string_view peer) override;
+  base::Result<std::uint64_t> clear_sessions(const client::SessionFilter& filter,
+                                             std::string_view peer) override;
   base::Result<Explanation> explain(const client::PacketWords& packet) override;
   base::Result<Explanation> explain(const client::SessionWords& session) override;
   base::Result<StoredConfig> config(std::uint64_t revision) override;
   std::vector<RevisionInfo> history() override;
   CheckReport check_config(const Bundle& candidate) override;
   PreviewReport preview_config(const Bundle& candidate) override;
-  CommitOutcome commit_config(const Bundle& candidate, const CommitRequest& request, std::string_view peer) override;
-  base::Result<RevisionInfo> confirm_config(const std::string& author, std::string_view peer) override;
-  CommitOutcome rollback_config(std::uint64_t revision, const CommitRequest& request, std::string_view peer) override;
+  CommitOutcome commit_config(const Bundle& candidate, const CommitRequest& request,
+                              std::string_view peer) override;
+  base::Result<RevisionInfo> confirm_config(const std::string& author,
+                                            std::string_view peer) override;
+  CommitOutcome rollback_config(std::uint64_t revision, const CommitRequest& request,
+                                std::string_view peer) override;
 
  private:
   struct Sample {
@@ -91,9 +97,11 @@ class DaemonView final : public RuntimeView {
 };
 
 // A session as the API shows it.
-SessionRow session_row(const engine::SessionView& view, const NamesTable& names, std::uint32_t revision);
+SessionRow session_row(const engine::SessionView& view, const NamesTable& names,
+                       std::uint32_t revision);
 
 // Explain over a running or a replay engine; the frame is built from the words.
-base::Result<Explanation> explain_packet(Runtime& runtime, const client::PacketWords& words, base::Nanos now);
+base::Result<Explanation> explain_packet(Runtime& runtime, const client::PacketWords& words,
+                                         base::Nanos now);
 
 }  // namespace merlon::control

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Words behind the numbers in events, kept safe for the writer's thread while commits go on: rule ids only ever
-// grow, zone names are kept per configuration revision for the last 64. shared-atomic behind a mutex; asked once or
-// twice per event.
+// Words behind the numbers in events, kept safe for the writer's thread while commits go on: rule
+// ids only ever grow, zone names are kept per configuration revision for the last 64. shared-atomic
+// behind a mutex; asked once or twice per event.
 #include <deque>
 #include <map>
 #include <memory>
@@ -36,11 +36,11 @@ class NamesTable final : public telemetry::Names {
 
   const std::vector<std::string> ports_;
   mutable std::shared_mutex mutex_;
-  std::deque<std::string> rules_;  // by slot; never shrinks, elements never move
-  std::deque<std::string> reasons_;          // every reason that a rule ever had, once
+  std::deque<std::string> rules_;              // by slot; never shrinks, elements never move
+  std::deque<std::string> reasons_;            // every reason that a rule ever had, once
   std::vector<const std::string*> reason_of_;  // by slot
-  std::map<std::uint32_t, Zones> zones_;     // by revision
-  std::deque<Zones> kept_;  // what views of recent revisions may point to
+  std::map<std::uint32_t, Zones> zones_;       // by revision
+  std::deque<Zones> kept_;                     // what views of recent revisions may point to
 };
 
 }  // namespace merlon::control

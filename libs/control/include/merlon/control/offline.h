@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `merlon check` and `merlon explain -c`: a configuration judged without running it. Output on stdout, findings on
-// stderr; both return the process's exit code (3: the configuration has errors).
+// `merlon check` and `merlon explain -c`: a configuration judged without running it. Output on
+// stdout, findings on stderr; both return the process's exit code (3: the configuration has
+// errors).
 #include <string>
 #include <vector>
 

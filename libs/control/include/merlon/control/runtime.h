@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The running engine under the life cycle: compiles what a commit brings, publishes it, and tells what live
-// sessions would meet. Owns the engine, the rule slots and the words for events. control-only: one thread at
-// a time (the daemon holds its mutex); policy() and names() may be used by others.
+// The running engine under the life cycle: compiles what a commit brings, publishes it, and tells
+// what live sessions would meet. Owns the engine, the rule slots and the words for events.
+// control-only: one thread at a time (the daemon holds its mutex); policy() and names() may be used
+// by others.
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -17,18 +18,22 @@
 namespace merlon::control {
 
 // Opens the ports of a configuration, by number.
-using PortFactory =
-    std::function<base::Result<std::vector<std::unique_ptr<io::Port>>>(const engine::EngineConfig&)>;
+using PortFactory = std::function<base::Result<std::vector<std::unique_ptr<io::Port>>>(
+    const engine::EngineConfig&)>;
 
 class Runtime final : public Applier {
  public:
   // With `replay_time` the engine has no threads and time is what it points to.
-  explicit Runtime(PortFactory ports, const base::Nanos* replay_time = nullptr, policy::CompileLimits limits = {});
+  explicit Runtime(PortFactory ports, const base::Nanos* replay_time = nullptr,
+                   policy::CompileLimits limits = {});
   ~Runtime() override;
 
-  CheckFindings check(const policy::PolicyModel& policy, const engine::EngineConfig& engine) override;
-  base::Result<SessionEffect> preview(const LoadedConfig& running, const LoadedConfig& candidate) override;
-  base::Result<ApplyReport> apply(const LoadedConfig* running, const LoadedConfig& candidate) override;
+  CheckFindings check(const policy::PolicyModel& policy,
+                      const engine::EngineConfig& engine) override;
+  base::Result<SessionEffect> preview(const LoadedConfig& running,
+                                      const LoadedConfig& candidate) override;
+  base::Result<ApplyReport> apply(const LoadedConfig* running,
+                                  const LoadedConfig& candidate) override;
 
   // nullptr until the first apply().
   [[nodiscard]] engine::Engine* engine() noexcept { return engine_.get(); }
@@ -39,8 +44,9 @@ class Runtime final : public Applier {
   // What the last apply() took.
   [[nodiscard]] const ApplyReport& last_apply() const noexcept { return last_apply_; }
 
-  // Schedule edges and expiries: publishes the same policy anew when one has passed, so that sessions ask again.
-  // Frees retired snapshots. Call at least once a second, in a replay before each batch.
+  // Schedule edges and expiries: publishes the same policy anew when one has passed, so that
+  // sessions ask again. Frees retired snapshots. Call at least once a second, in a replay before
+  // each batch.
   void tick(base::Nanos now);
   // Gives the configuration in force its number, which a first start learns only afterwards.
   void renumber(std::uint64_t revision);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the engine is told: plain values, filled by the configuration loader or by a test. Names of ports and
-// zones are resolved by number: port n is EngineConfig::ports[n].
+// What the engine is told: plain values, filled by the configuration loader or by a test. Names of
+// ports and zones are resolved by number: port n is EngineConfig::ports[n].
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,12 +22,12 @@ struct PortConfig {
   };
   std::string name{};
   Type type = Type::kDevice;
-  std::string pci_address{};            // "0000:8a:00.0"
-  std::string uio_driver{};             // vfio-pci | igb_uio | uio_pci_generic; empty: leave the binding alone
-  std::string device{};                 // kDevice
+  std::string pci_address{};  // "0000:8a:00.0"
+  std::string uio_driver{};  // vfio-pci | igb_uio | uio_pci_generic; empty: leave the binding alone
+  std::string device{};      // kDevice
   std::string read_file{}, write_file{};  // kPcap; empty: nothing to read / write
-  std::uint16_t mtu = 0;              // 0: leave as it is
-  std::uint16_t rx_queues = 0;        // 0: one per worker
+  std::uint16_t mtu = 0;                  // 0: leave as it is
+  std::uint16_t rx_queues = 0;            // 0: one per worker
   std::uint16_t rx_descriptors = 1024, tx_descriptors = 1024;
   bool promiscuous = true;
 };
@@ -36,26 +36,27 @@ struct PortConfig {
 struct WireConfig {
   std::string name{};
   std::uint16_t port_a = 0, port_b = 0;
-  bool follow_link = true;   // take the other link down when one goes down
-  bool fail_open = false;    // forward unjudged when the engine can't judge (table full, no valid policy)
+  bool follow_link = true;  // take the other link down when one goes down
+  bool fail_open =
+      false;  // forward unjudged when the engine can't judge (table full, no valid policy)
 };
 
 enum class Pass : std::uint8_t { kForward, kDrop };
 
 struct EngineConfig {
   unsigned workers = 1;
-  std::vector<unsigned> worker_cores;     // empty: not pinned
+  std::vector<unsigned> worker_cores;  // empty: not pinned
   std::vector<PortConfig> ports;
   std::vector<WireConfig> wires;
-  std::vector<std::uint16_t> taps;        // port numbers; a port is in one wire or one tap
+  std::vector<std::uint16_t> taps;  // port numbers; a port is in one wire or one tap
   packet::ParseOptions parse{};
   packet::FragmentOptions fragments{};
-  flow::TableOptions table{};             // max_sessions of all workers together
+  flow::TableOptions table{};  // max_sessions of all workers together
   flow::Timeouts timeouts = flow::default_timeouts();
   flow::TcpOptions tcp{};
   flow::SessionLimits limits{};
-  Pass non_ip = Pass::kForward;           // ARP and neighbour discovery always pass
-  Pass table_full = Pass::kDrop;          // new sessions when nothing may be evicted
+  Pass non_ip = Pass::kForward;                // ARP and neighbour discovery always pass
+  Pass table_full = Pass::kDrop;               // new sessions when nothing may be evicted
   std::uint32_t drop_events_per_second = 100;  // sampled beyond; losses are counted
   std::uint32_t drop_ring_packets = 16;        // last packets kept per drop reason and worker
   std::uint32_t event_ring_records = 65'536;   // per worker

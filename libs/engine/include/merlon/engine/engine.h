@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The workers, their ports and what they share. Control creates it, publishes snapshots, reads counters and asks
-// about sessions; workers do the rest on their own threads, or, in a replay and in tests, when turn_all() is
-// called. control-only unless said otherwise; nothing here blocks a worker.
+// The workers, their ports and what they share. Control creates it, publishes snapshots, reads
+// counters and asks about sessions; workers do the rest on their own threads, or, in a replay and
+// in tests, when turn_all() is called. control-only unless said otherwise; nothing here blocks a
+// worker.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -17,10 +18,11 @@ namespace merlon::engine {
 
 struct PublishReport {
   base::Nanos published = 0;
-  // Longest turn of any worker from before the exchange until all had seen the new snapshot: the longest time that a
-  // packet can have waited because of it.
+  // Longest turn of any worker from before the exchange until all had seen the new snapshot: the
+  // longest time that a packet can have waited because of it.
   std::uint64_t blocked_nanos = 0;
-  bool all_passed = false;  // false: a worker did not answer in time; the old snapshot stays in memory
+  bool all_passed =
+      false;  // false: a worker did not answer in time; the old snapshot stays in memory
 };
 
 // Readings of one worker, whole per field.
@@ -31,8 +33,8 @@ struct WorkerReading {
 
 class Engine {
  public:
-  // `ports` by number, as in config.ports. With `replay_time` no threads are used and time is what it points to.
-  // kCapacity when memory is short, kInvalidValue when config contradicts itself.
+  // `ports` by number, as in config.ports. With `replay_time` no threads are used and time is what
+  // it points to. kCapacity when memory is short, kInvalidValue when config contradicts itself.
   static base::Result<std::unique_ptr<Engine>> create(EngineConfig config,
                                                       std::vector<std::unique_ptr<io::Port>> ports,
                                                       EngineSnapshot first,
@@ -41,9 +43,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Live: one thread per worker. stop() lets workers finish their turn, then ends all sessions; each has an event, so
-  // `drain` is called between pieces to empty the rings. Without one, stop() waits a moment for the event writer's
-  // thread, and what does not fit then is counted as lost.
+  // Live: one thread per worker. stop() lets workers finish their turn, then ends all sessions;
+  // each has an event, so `drain` is called between pieces to empty the rings. Without one, stop()
+  // waits a moment for the event writer's thread, and what does not fit then is counted as lost.
   void start();
   void stop(const std::function<void()>& drain = {});
   [[nodiscard]] bool is_running() const noexcept { return !threads_.empty(); }
@@ -58,7 +60,9 @@ class Engine {
     return shared_.revision_of(generation);
   }
   // The snapshot in force, for control's thread, which is the only one that replaces it.
-  [[nodiscard]] const EngineSnapshot& snapshot() const noexcept { return *shared_.snapshots->read(); }
+  [[nodiscard]] const EngineSnapshot& snapshot() const noexcept {
+    return *shared_.snapshots->read();
+  }
   std::size_t reclaim() { return shared_.snapshots->reclaim(); }
 
   // Listings: SessionWalk (session_walk.h).
@@ -74,7 +78,9 @@ class Engine {
   [[nodiscard]] std::vector<const telemetry::WorkerCounters*> counter_rows() const;
   [[nodiscard]] policy::HitCounters& hits() noexcept { return *shared_.hits; }
   [[nodiscard]] const EngineConfig& config() const noexcept { return shared_.config; }
-  [[nodiscard]] io::Port& port(std::uint16_t number) const noexcept { return *shared_.ports[number]; }
+  [[nodiscard]] io::Port& port(std::uint16_t number) const noexcept {
+    return *shared_.ports[number];
+  }
   [[nodiscard]] base::Nanos epoch() const noexcept { return shared_.epoch; }
 
   // Looks at every link once: a wire's far side follows a change. Call a few times a second.

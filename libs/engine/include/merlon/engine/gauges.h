@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Levels of a worker's tables, stored by the worker once per turn with work and read by anyone: shared-atomic,
-// relaxed, one cache line.
+// Levels of a worker's tables, stored by the worker once per turn with work and read by anyone:
+// shared-atomic, relaxed, one cache line.
 #include <atomic>
 #include <cstdint>
 
@@ -54,7 +54,8 @@ struct alignas(64) Gauges {
   }
 
   std::atomic<std::uint32_t> sessions_{0}, sessions_max_{0}, half_open_{0}, sessions_peak_{0};
-  std::atomic<std::uint32_t> sources_{0}, fragments_held_{0}, fragment_datagrams_{0}, timeout_scale_{1024};
+  std::atomic<std::uint32_t> sources_{0}, fragments_held_{0}, fragment_datagrams_{0},
+      timeout_scale_{1024};
   std::atomic<std::uint64_t> table_full_{0}, window_passed_{0}, syn_passed_{0}, icmp_errors_{0};
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How control asks a worker about sessions that only the worker may touch. Control posts a request; the
-// worker serves a bounded piece of it per turn between bursts and sets `done`. The requester owns the request and
-// keeps it alive until then. Results travel through a ring; a full ring makes the worker continue in a later turn.
+// How control asks a worker about sessions that only the worker may touch. Control posts a request;
+// the worker serves a bounded piece of it per turn between bursts and sets `done`. The requester
+// owns the request and keeps it alive until then. Results travel through a ring; a full ring makes
+// the worker continue in a later turn.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -20,9 +21,9 @@ namespace merlon::engine {
 struct SessionView {
   flow::Session session;
   flow::SessionCold cold;
-  base::Ticks taken = 0;       // worker's clock when copied
+  base::Ticks taken = 0;  // worker's clock when copied
   base::Nanos taken_time = 0;
-  std::uint32_t timeout = 0;   // ms of idleness after which it ends, in its present state
+  std::uint32_t timeout = 0;  // ms of idleness after which it ends, in its present state
   std::uint8_t worker = 0;
 };
 
@@ -37,8 +38,8 @@ struct Request {
   std::atomic<bool> done{false};
 };
 
-// Visits every session of a worker. `match` runs on the worker's thread, between bursts, and must not
-// block. Sessions that start or end meanwhile may be missed.
+// Visits every session of a worker. `match` runs on the worker's thread, between bursts, and must
+// not block. Sessions that start or end meanwhile may be missed.
 struct SessionRequest : Request {
   enum class Act : std::uint8_t { kList, kClear };
   Act act = Act::kList;
@@ -63,7 +64,7 @@ struct JudgeRequest : Request {
   std::uint16_t out_port = base::kNoPort;
   std::uint16_t zone_source = base::kNoZone, zone_destination = base::kNoZone;
   packet::FlowKey key{};
-  std::uint8_t kind = 0;       // packet::Kind
+  std::uint8_t kind = 0;  // packet::Kind
   std::uint8_t direction = 0;
   bool is_tap = false;
   std::uint32_t generation = 0;

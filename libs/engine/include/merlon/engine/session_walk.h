@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pulls sessions out of all workers in pieces, with constant memory on both sides: a worker that has filled its
-// ring waits with its walk, not with its packets, until the reader comes back. control-only; may be given up at
-// any time.
+// Pulls sessions out of all workers in pieces, with constant memory on both sides: a worker that
+// has filled its ring waits with its walk, not with its packets, until the reader comes back.
+// control-only; may be given up at any time.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -13,7 +13,8 @@ namespace merlon::engine {
 
 class SessionWalk {
  public:
-  using Match = std::function<bool(const flow::Session&, const flow::SessionCold&, base::Ticks now)>;
+  using Match =
+      std::function<bool(const flow::Session&, const flow::SessionCold&, base::Ticks now)>;
 
   // `match` runs on the workers' threads.
   SessionWalk(Engine& engine, Match match);

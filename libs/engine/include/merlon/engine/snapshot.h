@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled, immutable form of a configuration revision that the packet cores read. published: control
-// builds one, workers borrow it for a turn. Everything here may change with a commit; what takes effect at start
-// only (ports, workers, table sizes) is not here.
+// The compiled, immutable form of a configuration revision that the packet cores read. published:
+// control builds one, workers borrow it for a turn. Everything here may change with a commit; what
+// takes effect at start only (ports, workers, table sizes) is not here.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -19,16 +19,16 @@ struct EngineSnapshot {
   std::uint32_t revision = 0;  // of the configuration, as history shows it; 0 outside the daemon
   std::shared_ptr<const policy::Snapshot> policy;
   packet::ParseOptions parse{};
-  std::vector<std::uint16_t> domains;  // session domain by port number
+  std::vector<std::uint16_t> domains;    // session domain by port number
   std::vector<std::uint8_t> fails_open;  // by port number: its wire forwards what can't be judged
   flow::Timeouts timeouts{};
   flow::TcpOptions tcp{};
   flow::SessionLimits limits{};
   Pass non_ip = Pass::kForward;
   Pass table_full = Pass::kDrop;
-  bool judges_zones = false;           // zones are configured: a packet without one is dropped
-  bool counts_sources = false;         // a limit per source is configured
-  bool has_midstream_rules = false;    // some rule overrides the engine's mid-stream setting
+  bool judges_zones = false;         // zones are configured: a packet without one is dropped
+  bool counts_sources = false;       // a limit per source is configured
+  bool has_midstream_rules = false;  // some rule overrides the engine's mid-stream setting
 };
 
 // The parts of `config` and `model` that a snapshot carries beside the compiled policy.

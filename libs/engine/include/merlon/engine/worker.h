@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One packet core: owns its queues, its sessions, its fragments, its counters row. turn() is the way of a
-// packet from beginning to end; worker.cc reads like the picture in ARCHITECTURE.md. A worker is driven by a
-// thread of its own (Engine) or, one after the other on one thread, by a replay or a test: the same code either
-// way, only the clock differs. worker-owned but for the members marked otherwise.
+// One packet core: owns its queues, its sessions, its fragments, its counters row. turn() is the
+// way of a packet from beginning to end; worker.cc reads like the picture in ARCHITECTURE.md. A
+// worker is driven by a thread of its own (Engine) or, one after the other on one thread, by a
+// replay or a test: the same code either way, only the clock differs. worker-owned but for the
+// members marked otherwise.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -33,8 +34,8 @@ namespace merlon::engine {
 
 using SnapshotCell = base::Published<EngineSnapshot>;
 
-// Time as workers see it. A live worker reads the TSC; a replay's workers all read the same variable, which
-// the driver sets from the capture.
+// Time as workers see it. A live worker reads the TSC; a replay's workers all read the same
+// variable, which the driver sets from the capture.
 class Clock {
  public:
   explicit Clock(const base::Nanos* replay = nullptr) : replay_(replay) {}
@@ -56,7 +57,8 @@ struct HandOver {
   packet::FlowKey key;
   packet::Headers headers;
   std::uint16_t in_port;
-  base::DropReason reason;  // a refused fragment goes to its datagram's worker as well, to condemn the rest
+  base::DropReason
+      reason;  // a refused fragment goes to its datagram's worker as well, to condemn the rest
   bool is_resolved;  // a fragment whose datagram another worker has seen the beginning of
 };
 using HandOverRing = base::SpscRing<HandOver>;
@@ -64,11 +66,11 @@ using HandOverRing = base::SpscRing<HandOver>;
 // What all workers of an engine share; outlives them.
 struct Shared {
   EngineConfig config;
-  std::vector<io::Port*> ports;                // by number
+  std::vector<io::Port*> ports;  // by number
   std::unique_ptr<forward::WireTable> wires;
   std::unique_ptr<SnapshotCell> snapshots;
   std::unique_ptr<policy::HitCounters> hits;
-  base::Nanos epoch = 0;                       // tick 0
+  base::Nanos epoch = 0;  // tick 0
   // rings[to * workers + from]; nullptr on the diagonal.
   std::vector<std::unique_ptr<HandOverRing>> rings;
 
@@ -89,7 +91,7 @@ struct WorkerContext {
   Clock clock;
   base::Ticks now_ticks = 0;
   base::Nanos now = 0;
-  const EngineSnapshot* snapshot = nullptr;    // borrowed for one turn
+  const EngineSnapshot* snapshot = nullptr;  // borrowed for one turn
 
   packet::Burst burst;
   std::unique_ptr<flow::SessionTable> table_memory;
@@ -97,11 +99,11 @@ struct WorkerContext {
   packet::FragmentTable fragments;
   forward::Output output;
 
-  telemetry::WorkerCounters counters;          // readable by all
-  telemetry::DropRing drop_ring;               // readable by all
-  base::EventRing events;                      // read by the event writer
+  telemetry::WorkerCounters counters;  // readable by all
+  telemetry::DropRing drop_ring;       // readable by all
+  base::EventRing events;              // read by the event writer
   telemetry::TokenBucket drop_events, rejects;
-  Mailbox mailbox{64};                         // written by control
+  Mailbox mailbox{64};  // written by control
   // Requests in progress, served in turn so that a slow reader of one holds up no other.
   std::array<Request*, 16> serving{};
   unsigned serving_count = 0, serving_next = 0;
@@ -111,10 +113,12 @@ struct WorkerContext {
   // Fragments of this burst that another worker has resolved.
   std::array<bool, packet::Burst::kCapacity> is_resolved{};
 
-  // Sessions whose verdict comes from an older snapshot; judge_stale() has nothing to do when there are none.
+  // Sessions whose verdict comes from an older snapshot; judge_stale() has nothing to do when there
+  // are none.
   std::uint32_t stale_count = 0;
 
-  // Packets of this burst whose session does not exist yet, or whose verdict is of an older snapshot.
+  // Packets of this burst whose session does not exist yet, or whose verdict is of an older
+  // snapshot.
   unsigned miss_count = 0;
   std::array<std::uint8_t, packet::Burst::kCapacity> misses;
 };
@@ -125,14 +129,15 @@ class Worker {
   static base::Result<std::unique_ptr<Worker>> create(Shared& shared, unsigned index,
                                                       const base::Nanos* replay_time = nullptr);
 
-  // Receives at most one burst and carries it through; then ageing and requests, in bounded pieces. Returns
-  // whether there was anything to do.
+  // Receives at most one burst and carries it through; then ageing and requests, in bounded pieces.
+  // Returns whether there was anything to do.
   bool turn() noexcept;
 
   // Turns until `stop`; takes part in snapshot publication meanwhile.
   void run(const std::atomic<bool>& stop) noexcept;
 
-  // After the last turn: ends up to `most` sessions, with their flow events; false when some are left.
+  // After the last turn: ends up to `most` sessions, with their flow events; false when some are
+  // left.
   bool end_sessions(std::uint32_t most) noexcept;
 
   // Without a thread: only looks at the mailbox.

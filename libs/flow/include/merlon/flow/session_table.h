@@ -67,6 +67,8 @@ class SessionTable {
   // Fills burst.session for [first, first + count): the session's index or kNoSession. Looks at
   // packets that are kUndecided and of a kind that has sessions; kFragment counts as resolved.
   void find_bulk(packet::Burst& burst, unsigned first, unsigned count) noexcept;
+  // The same for a burst of which every packet is kUndecided and of a kind that has sessions.
+  void find_all(packet::Burst& burst) noexcept;
   [[nodiscard]] std::uint32_t find(const packet::FlowKey& key, std::uint64_t hash) const noexcept;
 
   // A new session in `state`, zeroed but for key, last_seen and state; kNoSession when full and
@@ -147,15 +149,17 @@ class SessionTable {
   // Counting for limits: the address of the initiator, and the rule slot. Undone by erase(); the
   // second call moves the count to the new rule. Session.rule is written too.
   void count_source(std::uint32_t index) noexcept;
-  // Counting sources costs two cache misses a session, so it is done only while some limit needs it: sessions
-  // opened from then on are counted. On by default.
+  // Counting sources costs two cache misses a session, so it is done only while some limit needs
+  // it: sessions opened from then on are counted. On by default.
   void set_source_counting(bool on) noexcept { is_counting_sources_ = on; }
   void count_rule(std::uint32_t index, std::uint32_t rule) noexcept;
   [[nodiscard]] std::uint32_t rule_count(std::uint32_t rule) const noexcept {
     return rule < rule_capacity_ ? rule_counts_[rule] : 0;
   }
   [[nodiscard]] const SourceTable& sources() const noexcept { return sources_; }
-  [[nodiscard]] bool counts_sources() const noexcept { return is_counting_sources_ && max_sources_ != 0; }
+  [[nodiscard]] bool counts_sources() const noexcept {
+    return is_counting_sources_ && max_sources_ != 0;
+  }
 
   // Calls fn(index, session, cold) for live sessions among `max` indexes from `from` on and returns
   // where to go on, kNoSession at the end. A session that lives through a walk is seen exactly
@@ -189,6 +193,8 @@ class SessionTable {
   static constexpr unsigned kExpireBatch = 16;
 
   SessionTable() = default;
+  template <bool kAll>
+  void find_listed(packet::Burst& burst, const std::uint8_t* list, unsigned count) noexcept;
   void prefetch_session(std::uint32_t i) const noexcept {
     __builtin_prefetch(&index_.bucket(nodes_[i].hash_low));
     __builtin_prefetch(&sessions_[i], 1);

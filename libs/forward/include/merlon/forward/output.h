@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The end of a turn: forwarded packets go to their ports in the order they came, dropped ones and those of tap
-// ports give their buffers back. worker-owned; one transmit call per port and burst. A burst that leaves whole
-// through one port, the usual one, is sent from the burst's own handle column without a copy.
+// The end of a turn: forwarded packets go to their ports in the order they came, dropped ones and
+// those of tap ports give their buffers back. worker-owned; one transmit call per port and burst. A
+// burst that leaves whole through one port, the usual one, is sent from the burst's own handle
+// column without a copy.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -23,8 +24,8 @@ class Output {
   // Ports by number; `queue` is this worker's transmit queue on each.
   Output(std::vector<io::Port*> ports, unsigned queue);
 
-  // Sends and releases; held and handed-over packets are not ours any more and are left alone. What is lost
-  // is gone; the caller counts it as transmit_full.
+  // Sends and releases; held and handed-over packets are not ours any more and are left alone. What
+  // is lost is gone; the caller counts it as transmit_full.
   Lost finish(const packet::Burst& burst) noexcept;
 
   // Sends one packet that we made, from a buffer of port `port`.

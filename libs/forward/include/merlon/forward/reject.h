@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Telling a sender that its packet was refused: RST for TCP, ICMP unreachable for the rest, sent back through the
-// port the packet came in by. worker-owned; rate limited, because a reject can be asked for with a forged source. Never
-// on tap ports, never in answer to what must not be answered (packet/reply.h).
+// Telling a sender that its packet was refused: RST for TCP, ICMP unreachable for the rest, sent
+// back through the port the packet came in by. worker-owned; rate limited, because a reject can be
+// asked for with a forged source. Never on tap ports, never in answer to what must not be answered
+// (packet/reply.h).
 #include "merlon/forward/output.h"
 #include "merlon/telemetry/rate_limit.h"
 #include "merlon/telemetry/worker_counters.h"

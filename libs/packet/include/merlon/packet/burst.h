@@ -123,7 +123,8 @@ struct Burst {
     const __m256i want = _mm256_set1_epi8(static_cast<char>(v));
     const auto half = [&](unsigned at) {
       const auto* p = reinterpret_cast<const __m256i*>(verdict.data() + at);
-      return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_load_si256(p), want)));
+      return static_cast<std::uint32_t>(
+          _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_load_si256(p), want)));
     };
     mask = half(0) | std::uint64_t{half(32)} << 32;
 #else

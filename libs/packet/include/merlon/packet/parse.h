@@ -3,8 +3,8 @@
 // The one-pass bounded parser. Fills key, hash, headers, and for packets that can't be judged
 // verdict kDrop with its reason; every other packet is left kUndecided. No allocation, no throw;
 // every read is inside `captured`. worker-owned. Cost: TCP and UDP over IPv4 or IPv6 without
-// options and fragments, with at most one VLAN tag, take an inlined path of about 26 (IPv4) or 40 (IPv6) cycles;
-// all else goes to one general routine of about 100.
+// options and fragments, with at most one VLAN tag, take an inlined path of about 26 (IPv4) or 40
+// (IPv6) cycles; all else goes to one general routine of about 100.
 #include <cstdint>
 
 #include "merlon/packet/burst.h"
@@ -37,9 +37,9 @@ struct ParseOptions {
 };
 
 // `domain` per input port number goes into the keys: domains[burst.in_port[i]]. Sets verdict and
-// reason of every packet it looks at; true when all of them are whole TCP and UDP packets that nothing was wrong
-// with. Packets before index `first` are left alone: released
-// fragments that FragmentTable::take_ready() put in front have been parsed already.
+// reason of every packet it looks at; true when all of them are whole TCP and UDP packets that
+// nothing was wrong with. Packets before index `first` are left alone: released fragments that
+// FragmentTable::take_ready() put in front have been parsed already.
 bool parse(Burst& burst, const ParseOptions& options, const std::uint16_t* domains,
            unsigned first = 0) noexcept;
 

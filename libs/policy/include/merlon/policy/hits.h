@@ -15,9 +15,9 @@
 namespace merlon::policy {
 
 struct RuleHits {
-  std::uint64_t sessions = 0;       // sessions (or refused first packets) the rule decided
-  base::Nanos first = 0, last = 0;  // 0: never
-  base::Nanos observed_since = 0;   // when counting for this slot began
+  std::uint64_t sessions = 0;            // sessions (or refused first packets) the rule decided
+  base::Nanos first = 0, last = 0;       // 0: never
+  base::Nanos observed_since = 0;        // when counting for this slot began
   std::uint64_t packets = 0, bytes = 0;  // of the rule's sessions that have ended, both directions
   std::uint64_t limit_drops = 0;  // sessions that the rule permits and its own limits refused
 };
@@ -54,8 +54,7 @@ class HitCounters {
     Cell& cell = chunk[slot % kChunk];
     cell.packets.store(cell.packets.load(std::memory_order_relaxed) + packets,
                        std::memory_order_relaxed);
-    cell.bytes.store(cell.bytes.load(std::memory_order_relaxed) + bytes,
-                     std::memory_order_relaxed);
+    cell.bytes.store(cell.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
 
   // worker-owned: a session that the rule's limits refused.

@@ -16,11 +16,12 @@ struct Query {
   std::uint8_t icmp_type = 0, icmp_code = 0;
   std::uint8_t reserved = 0;
   std::uint16_t in_port = base::kNoPort, out_port = base::kNoPort;
-  std::uint16_t zone_source = base::kNoZone, zone_destination = base::kNoZone;  // zone numbers of the snapshot
+  std::uint16_t zone_source = base::kNoZone,
+                zone_destination = base::kNoZone;  // zone numbers of the snapshot
 };
 
-// A rule slot names a rule for the life of the process: equal ids keep their slot over commits, so counters
-// and sessions never point at another rule. Slot 0 is the default action.
+// A rule slot names a rule for the life of the process: equal ids keep their slot over commits, so
+// counters and sessions never point at another rule. Slot 0 is the default action.
 inline constexpr std::uint32_t kDefaultRuleSlot = 0;
 
 struct Decision {

@@ -43,11 +43,11 @@ class EventWriter {
   void start();
   void stop();
 
-  // Takes what is in the rings, to be written in order with the rest by the next pump(): for a replay in which more
-  // happens at one moment than a ring holds.
+  // Takes what is in the rings, to be written in order with the rest by the next pump(): for a
+  // replay in which more happens at one moment than a ring holds.
   void gather();
-  // Writes everything that was gathered and that is in the rings now, in order; returns how many events. `now` is the
-  // replay's time.
+  // Writes everything that was gathered and that is in the rings now, in order; returns how many
+  // events. `now` is the replay's time.
   std::size_t pump(base::Nanos now);
   // pump() until the rings are empty, then flush().
   void finish(base::Nanos now);
