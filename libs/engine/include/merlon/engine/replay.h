@@ -83,7 +83,7 @@ class ReplayFeed {
   std::vector<SentFrame> sent_;
   base::Nanos now_ = 0, first_time_ = 0, batch_time_ = 0;
   unsigned days_passed_ = 0;  // since the last batch
-  io::LinkType link_type_ = io::LinkType::kEthernet, pending_type_ = io::LinkType::kEthernet;
+  io::LinkType link_type_ = io::LinkType::kEthernet;
   std::uint64_t packets_ = 0, unsupported_ = 0, current_number_ = 0;
 };
 
