@@ -226,7 +226,7 @@ void bind_wires(const Binding& b, const Section& root, engine::EngineConfig& eng
 }
 
 void bind_sessions(const Section& root, engine::EngineConfig& engine) {
-  static constexpr std::array<std::pair<std::string_view, SessionState>, 18> kTimeouts{{
+  static constexpr std::array<std::pair<std::string_view, SessionState>, 17> kTimeouts{{
       {"tcp_syn_sent", SessionState::kSynSent},
       {"tcp_syn_received", SessionState::kSynReceived},
       {"tcp_established", SessionState::kEstablished},
@@ -244,7 +244,6 @@ void bind_sessions(const Section& root, engine::EngineConfig& engine) {
       {"sctp_shutdown", SessionState::kSctpShutdown},
       {"other_unreplied", SessionState::kOtherUnreplied},
       {"other_replied", SessionState::kOtherReplied},
-      {"denied", SessionState::kDenied},
   }};
   const Section s = root.section("sessions");
   s.read_integer("max", engine.table.max_sessions);

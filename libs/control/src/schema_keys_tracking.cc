@@ -90,8 +90,6 @@ constexpr std::array kKeys{
     idle("sessions.timeouts.sctp_shutdown", "30s", "SCTP: being shut down."),
     idle("sessions.timeouts.other_unreplied", "2m", "Other protocols: not answered."),
     idle("sessions.timeouts.other_replied", "5m", "Other protocols: answered."),
-    idle("sessions.timeouts.denied", "1s",
-         "How long a drop or reject is remembered before policy is asked again."),
 
     section("tcp", "TCP tracking."),
     Key{.path = "tcp.window",

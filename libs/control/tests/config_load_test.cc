@@ -80,7 +80,7 @@ policy:
       description: "two words"
       reason: because
       tags: [x, y]
-sessions: {max: 5000, max_sources: 7, max_per_source: 8, max_half_open: 9, table_full: forward, timeouts: {tcp_established: 1h, denied: 250ms}}
+sessions: {max: 5000, max_sources: 7, max_per_source: 8, max_half_open: 9, table_full: forward, timeouts: {tcp_established: 1h, icmp_query: 250ms}}
 tcp: {window: loose, midstream: true}
 packets: {ipv4_options: drop, verify_checksums: true, judge: inner, max_vlan_tags: 3, max_mpls_labels: 4, max_extension_headers: 5, max_tunnels: 6, non_ip: drop, vxlan_port: 1, gtpu_port: 2}
 fragments: {max_datagrams: 100, max_held: 101, max_fragments: 50, timeout_v4: 10s, timeout_v6: 11s}
@@ -128,7 +128,7 @@ TEST(ConfigLoad, EveryKeyReachesItsValue) {
   EXPECT_EQ(e.limits.max_half_open, 9U);
   EXPECT_EQ(e.table_full, engine::Pass::kForward);
   EXPECT_EQ(e.timeouts[static_cast<std::size_t>(SessionState::kEstablished)], 3'600'000U);
-  EXPECT_EQ(e.timeouts[static_cast<std::size_t>(SessionState::kDenied)], 250U);
+  EXPECT_EQ(e.timeouts[static_cast<std::size_t>(SessionState::kIcmpQuery)], 250U);
   EXPECT_EQ(e.tcp.window, flow::WindowCheck::kLoose);
   EXPECT_TRUE(e.tcp.allow_midstream);
   EXPECT_TRUE(e.parse.drop_ipv4_options && e.parse.verify_checksums && e.parse.judge_inner);
