@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "make_error.h"
 #include "merlon/telemetry/event_sink.h"
 
 namespace merlon::telemetry {
@@ -21,16 +22,6 @@ using base::Errc;
 using base::Error;
 using base::Nanos;
 using base::Result;
-
-// Built member by member: g++ 12 reports a false uninitialised read for the aggregate in optimised
-// code.
-Error make_error(Errc code, std::string message, std::string hint = {}) {
-  Error e;
-  e.code = code;
-  e.message = std::move(message);
-  e.hint = std::move(hint);
-  return e;
-}
 
 struct Destination {
   sockaddr_storage address{};
