@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The tester: two endpoints, a paced sender and a receiver. One tester serves many trials; endpoints stay
+// open between them. control-only; it starts and joins its own measuring threads per trial.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "merlon/base/result.h"
+#include "merlon/io/port.h"
+#include "merlon/lab_model/trial.h"
+
+namespace merlon::lab {
+
+struct EndpointSpec {
+  // af_packet: own port on a kernel interface; any other: a DPDK device string's driver.
+  std::string kind = "af_packet";  // af_packet | af_xdp | memif | tap | vhost | dpdk | ring
+  std::string interface;           // kernel interface, or the socket's path of memif and vhost
+  std::string net_namespace;       // name under /run/netns; empty: ours
+  bool is_server = false;          // memif
+  std::string device;              // kind dpdk: device string or PCI address
+};
+
+// An open endpoint. Threads: as io::Port says.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  [[nodiscard]] virtual io::Port& port() noexcept = 0;
+  [[nodiscard]] virtual const EndpointSpec& spec() const noexcept = 0;
+};
+// Opens in the named namespace; the calling thread is back in its own afterwards. DPDK kinds start the EAL
+// when it is not running.
+base::Result<std::unique_ptr<Endpoint>> open_endpoint(const EndpointSpec& spec);
+
+struct TesterSettings {
+  int sender_core = -1, receiver_core = -1;  // -1: not pinned
+  double drain_s = 0.3;          // silence after the last frame before counters are read (RFC 2544: 2)
+  bool is_unsent_loss = true;    // frames of the schedule that could not be sent count as loss
+  double lateness_limit = 0.01;  // share of intended frames not offered that makes a trial tester-limited
+};
+
+// What runs while the trial does, once per 100 ms; called on the control thread.
+struct Progress {
+  double elapsed_s = 0;
+  std::uint64_t offered = 0, received = 0;
+};
+using ProgressFn = std::function<void(const Progress&)>;
+
+class Tester {
+ public:
+  // `a` sends, `b` receives; with is_bidirectional both do both. b == nullptr: a receives its own (loop).
+  static base::Result<std::unique_ptr<Tester>> create(std::unique_ptr<Endpoint> a,
+                                                      std::unique_ptr<Endpoint> b,
+                                                      const TesterSettings& settings);
+  virtual ~Tester() = default;
+
+  // Runs one trial to its end or until `stop`. Fills what the tester knows: frames, rates, histograms,
+  // timelines, own threads' ProcessUse and gaps, stamp when the tester was the limit. kInvalidValue for a
+  // spec that can't be sent, with the field and the limits.
+  virtual base::Result<TrialResult> run(const TrialSpec& spec, const std::atomic<bool>& stop,
+                                        const ProgressFn& progress = {}) = 0;
+  [[nodiscard]] virtual Endpoint& a() noexcept = 0;
+  [[nodiscard]] virtual Endpoint* b() noexcept = 0;
+};
+
+}  // namespace merlon::lab
