@@ -66,6 +66,7 @@ struct Row {
   std::map<std::string, double> spreads;     // (max - min) / median of the same
   double load_s = 0;            // time to load the rules
   std::vector<std::string> commands;         // that set the device up
+  std::vector<std::string> chain;            // boxes and links from generator to sink (Topology::chain())
   std::string device_config;    // dump
 };
 
