@@ -34,7 +34,7 @@ struct TrafficSpec {
   FieldPattern source_mac, destination_mac;
   FieldPattern source_ip, destination_ip;
   FieldPattern source_port, destination_port;
-  FieldPattern vlan;             // count 0: no tag
+  FieldPattern vlan{Variation::kFixed, 0};  // count 0: no tag
   std::uint64_t flows = 1;       // >1: overrides source_ip/source_port so that exactly so many 5-tuples occur
   bool is_random_flow_order = false;
   bool is_bidirectional = false;  // half of the rate each way
