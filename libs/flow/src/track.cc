@@ -137,7 +137,7 @@ constexpr std::uint32_t bit_of(SessionState s) noexcept { return 1U << static_ca
 
 // A datagram that leaves the session's state as it is.
 inline bool keeps_udp_state(const Session& s, unsigned side) noexcept {
-  constexpr std::uint32_t kKeeps[2] = {
+  static constexpr std::uint32_t kKeeps[2] = {
       bit_of(SessionState::kUdpStream) | bit_of(SessionState::kUdpUnreplied),
       bit_of(SessionState::kUdpStream) | bit_of(SessionState::kUdpReplied)};
   return (kKeeps[side] >> static_cast<unsigned>(s.state) & 1) != 0;

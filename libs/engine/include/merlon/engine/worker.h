@@ -152,6 +152,7 @@ class Worker {
 
   Source receive() noexcept;
   bool parse() noexcept;
+  void count_received() noexcept;
   bool receive_from_workers() noexcept;
   bool receive_from_ports() noexcept;
   void carry(Source source) noexcept;
