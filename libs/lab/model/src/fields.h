@@ -64,6 +64,7 @@ void describe(V& v, T& t) {
   v.field("spreads", t.spreads, "(max - min) / median of the same");
   v.field("load_s", t.load_s, "time to load the rules, seconds");
   v.field("commands", t.commands, "that set the device up");
+  v.field("chain", t.chain, "boxes and links from generator to sink, as drawn");
   v.field("device_config", t.device_config, "dump of the device's configuration");
 }
 
