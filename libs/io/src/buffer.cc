@@ -105,6 +105,7 @@ Buffer* BufferPool::allocate(std::uint32_t size) noexcept {
   b->length = b->wire_length = 0;
   b->time = 0;
   b->number = 0;
+  b->offload = {};
   return b;
 }
 

@@ -18,18 +18,27 @@
 namespace merlon::io {
 namespace {
 
+// A socket of the caller's namespace.
+class Socket {
+ public:
+  Socket() : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  ~Socket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
 class Request {
  public:
-  explicit Request(const std::string& interface)
-      : fd_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+  Request(int fd, const std::string& interface) : fd_(fd) {
     const std::size_t n = std::min<std::size_t>(interface.size(), IFNAMSIZ - 1);
     std::memcpy(request.ifr_name, interface.data(), n);
   }
-  ~Request() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
 
   bool run(unsigned long code) noexcept { return fd_ >= 0 && ::ioctl(fd_, code, &request) == 0; }
 
@@ -42,7 +51,12 @@ class Request {
 }  // namespace
 
 std::optional<KernelLink> read_kernel_link(const std::string& interface) {
-  Request r(interface);
+  const Socket socket;
+  return read_kernel_link(socket.fd(), interface);
+}
+
+std::optional<KernelLink> read_kernel_link(int fd, const std::string& interface) {
+  Request r(fd, interface);
   if (!r.run(SIOCGIFFLAGS)) return std::nullopt;
   KernelLink link;
   const int flags = r.request.ifr_flags;
@@ -60,7 +74,12 @@ std::optional<KernelLink> read_kernel_link(const std::string& interface) {
 }
 
 base::Result<void> set_kernel_link(const std::string& interface, bool up) {
-  Request r(interface);
+  const Socket socket;
+  return set_kernel_link(socket.fd(), interface, up);
+}
+
+base::Result<void> set_kernel_link(int fd, const std::string& interface, bool up) {
+  Request r(fd, interface);
   bool done = r.run(SIOCGIFFLAGS);
   if (done) {
     const int flags = up ? r.request.ifr_flags | IFF_UP : r.request.ifr_flags & ~IFF_UP;

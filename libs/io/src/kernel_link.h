@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Link of a kernel network interface in the caller's namespace. control-only; a socket and an ioctl
-// per call.
+// Link of a kernel network interface. control-only; some ioctls per call.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,5 +19,8 @@ struct KernelLink {
 // Nothing when there is no such interface.
 std::optional<KernelLink> read_kernel_link(const std::string& interface);
 base::Result<void> set_kernel_link(const std::string& interface, bool up);
+// The same in the namespace that the socket `fd` was made in.
+std::optional<KernelLink> read_kernel_link(int fd, const std::string& interface);
+base::Result<void> set_kernel_link(int fd, const std::string& interface, bool up);
 
 }  // namespace merlon::io

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Packet memory of the native ports (pcap, ring). BufferPool is fixed at creation: a class of small
-// buffers for ordinary frames and one of large buffers for jumbo and offloaded frames.
-// shared-atomic: any thread may take and give back; a whole burst costs one compare-and-swap per
-// class. A pool must outlive its buffers.
+// Packet memory of the native ports (pcap, ring, af_packet). BufferPool is fixed at creation: a
+// class of small buffers for ordinary frames and one of large buffers for jumbo and offloaded
+// frames. shared-atomic: any thread may take and give back; a whole burst costs one
+// compare-and-swap per class. A pool must outlive its buffers.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -16,6 +16,22 @@
 namespace merlon::io {
 
 class BufferPool;
+
+// What a kernel interface left for hardware to do: the notes that go with a frame so that it leaves
+// as it came. Laid out as virtio's net header (Virtio 1.2 section 5.1.6), host byte order.
+struct FrameOffload {
+  static constexpr std::uint8_t kNeedsChecksum =
+      1;  // flags: the checksum field holds a partial sum
+
+  std::uint8_t flags = 0;
+  std::uint8_t gso_type = 0;         // not 0: a super-frame of several segments
+  std::uint16_t header_length = 0;   // super-frame: bytes that every segment repeats
+  std::uint16_t segment_length = 0;  // super-frame: payload of a segment
+  std::uint16_t checksum_start = 0, checksum_offset = 0;
+
+  [[nodiscard]] bool is_none() const noexcept { return flags == 0 && gso_type == 0; }
+};
+static_assert(sizeof(FrameOffload) == 10);
 
 // One packet buffer; its bytes follow the struct. Owned by whoever holds the handle.
 struct Buffer {
@@ -31,6 +47,7 @@ struct Buffer {
   std::uint32_t wire_length = 0;       // length on the wire, at least `length`
   std::uint8_t size_class = 0;         // 0 small, 1 large
   bool is_free = false;                // guards against giving a buffer back twice
+  FrameOffload offload;                // af_packet ports that carry offloads; else none
 
   static constexpr std::uint32_t kHeadroom = 128;
 
