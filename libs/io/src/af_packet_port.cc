@@ -22,6 +22,8 @@ namespace {
 
 constexpr unsigned kMaxQueues = 64;
 constexpr std::uint32_t kEthernetOverhead = 22;  // header and two tags
+// Slots for a larger MTU (of lo, say) would cost more memory than the system calls they save.
+constexpr std::uint32_t kMaxUsualFrame = 9216;
 // Since Linux 5.15; older headers don't have it, older kernels pass over it.
 constexpr int kFanoutIgnoresOutgoing = 0x4000;
 
@@ -117,9 +119,8 @@ base::Result<void> AfPacketPort::open() {
   if (auto r = find_interface(); !r.ok()) return r;
   const auto kernel = read_kernel_link(control_, s.interface);
   const std::uint32_t mtu = kernel ? kernel->mtu : 1500;
-  if (auto r = open_queues(
-          af_packet_slot_size(s.frame_size != 0 ? s.frame_size : mtu + kEthernetOverhead));
-      !r.ok())
+  const std::uint32_t usual = std::min(mtu + kEthernetOverhead, kMaxUsualFrame);
+  if (auto r = open_queues(af_packet_slot_size(s.frame_size != 0 ? s.frame_size : usual)); !r.ok())
     return r;
   base::log(base::LogLevel::kInfo, "port",
             "{}: interface={} driver=af_packet mac={} rx_queues={} tx_queues={} ring={}x{} mtu={} "

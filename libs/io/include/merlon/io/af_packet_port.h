@@ -25,19 +25,20 @@ namespace merlon::io {
 class MbufPool;
 
 struct AfPacketPortSettings {
-  std::string name;
+  std::string name{};
   std::uint16_t number = 0;  // goes to burst.in_port
-  std::string interface;     // kernel interface: "eth1"
+  std::string interface {};  // kernel interface: "eth1"
   unsigned rx_queues = 1;    // the kernel spreads conversations over them, both directions alike
   unsigned tx_queues = 1;    // one per worker; no lock among them
   std::uint32_t rx_frames = 4096;  // frames that may wait per receive queue; rounded up
-  // Bytes of a frame that fit a slot of the ring. 0: those of the interface's MTU. Larger frames
-  // still arrive whole, at the price of a system call each.
+  // Bytes of a frame that fit a slot of the ring. 0: those of the interface's MTU, 9 KB at most.
+  // Larger frames still arrive whole, at the price of a system call each.
   std::uint32_t frame_size = 0;
-  std::uint32_t rx_large_bytes = 16U
-                                 << 20;  // kernel memory for frames larger than a slot, per queue
-  std::uint32_t tx_bytes = 4U << 20;     // kernel memory for frames on their way out, per queue
-  std::uint16_t mtu = 0;                 // set on the interface; 0: leave it
+  // Kernel memory per queue, for received frames larger than a slot and for frames on their way
+  // out.
+  std::uint32_t rx_large_bytes = 16U << 20;
+  std::uint32_t tx_bytes = 4U << 20;
+  std::uint16_t mtu = 0;  // set on the interface; 0: leave it
   bool is_promiscuous = true;
   bool has_kernel_stamps = false;  // burst.time: when the kernel got the frame, CLOCK_REALTIME ns
   // Send past the kernel's queueing discipline; not together with carries_offloads, where the
