@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The tester: two endpoints, a paced sender and a receiver. One tester serves many trials; endpoints stay
-// open between them. control-only; it starts and joins its own measuring threads per trial.
+// The tester: two endpoints, a paced sender and a receiver. One tester serves many trials;
+// endpoints stay open between them. control-only; it starts and joins its own measuring threads per
+// trial.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -14,12 +15,13 @@
 namespace merlon::lab {
 
 struct EndpointSpec {
-  // af_packet: own port on a kernel interface; any other: a DPDK device string's driver.
+  // af_packet: own port on a kernel interface; ring: a cable in this process, the two endpoints
+  // opened with one name are its ends; any other: a DPDK device string's driver.
   std::string kind = "af_packet";  // af_packet | af_xdp | memif | tap | vhost | dpdk | ring
-  std::string interface;           // kernel interface, or the socket's path of memif and vhost
-  std::string net_namespace;       // name under /run/netns; empty: ours
-  bool is_server = false;          // memif
-  std::string device;              // kind dpdk: device string or PCI address
+  std::string interface;      // kernel interface, socket's path of memif and vhost, cable's name
+  std::string net_namespace;  // name under /run/netns; empty: ours
+  bool is_server = false;     // memif
+  std::string device;         // kind dpdk: device string or PCI address
 };
 
 // An open endpoint. Threads: as io::Port says.
@@ -28,16 +30,21 @@ class Endpoint {
   virtual ~Endpoint() = default;
   [[nodiscard]] virtual io::Port& port() noexcept = 0;
   [[nodiscard]] virtual const EndpointSpec& spec() const noexcept = 0;
+  // The port tells when the kernel got a frame: the receiver need not hold a core to be exact.
+  [[nodiscard]] virtual bool has_kernel_stamps() const noexcept { return false; }
 };
-// Opens in the named namespace; the calling thread is back in its own afterwards. DPDK kinds start the EAL
-// when it is not running.
+// An endpoint over any port, for tests and devices in memory.
+std::unique_ptr<Endpoint> make_endpoint(std::unique_ptr<io::Port> port, EndpointSpec spec = {});
+// kUnsupported for DPDK kinds in a build without DPDK. Opens in the named namespace; the calling
+// thread is back in its own afterwards. DPDK kinds start the EAL when it is not running.
 base::Result<std::unique_ptr<Endpoint>> open_endpoint(const EndpointSpec& spec);
 
 struct TesterSettings {
   int sender_core = -1, receiver_core = -1;  // -1: not pinned
-  double drain_s = 0.3;          // silence after the last frame before counters are read (RFC 2544: 2)
-  bool is_unsent_loss = true;    // frames of the schedule that could not be sent count as loss
-  double lateness_limit = 0.01;  // share of intended frames not offered that makes a trial tester-limited
+  double drain_s = 0.3;  // silence after the last frame before counters are read (RFC 2544: 2)
+  bool is_unsent_loss = true;  // frames of the schedule that could not be sent count as loss
+  double lateness_limit =
+      0.01;  // share of intended frames not offered that makes a trial tester-limited
 };
 
 // What runs while the trial does, once per 100 ms; called on the control thread.
@@ -49,15 +56,16 @@ using ProgressFn = std::function<void(const Progress&)>;
 
 class Tester {
  public:
-  // `a` sends, `b` receives; with is_bidirectional both do both. b == nullptr: a receives its own (loop).
+  // `a` sends, `b` receives; with is_bidirectional both do both. b == nullptr: a receives its own
+  // (loop).
   static base::Result<std::unique_ptr<Tester>> create(std::unique_ptr<Endpoint> a,
                                                       std::unique_ptr<Endpoint> b,
                                                       const TesterSettings& settings);
   virtual ~Tester() = default;
 
-  // Runs one trial to its end or until `stop`. Fills what the tester knows: frames, rates, histograms,
-  // timelines, own threads' ProcessUse and gaps, stamp when the tester was the limit. kInvalidValue for a
-  // spec that can't be sent, with the field and the limits.
+  // Runs one trial to its end or until `stop`. Fills what the tester knows: frames, rates,
+  // histograms, timelines, own threads' ProcessUse and gaps, stamp when the tester was the limit.
+  // kInvalidValue for a spec that can't be sent, with the field and the limits.
   virtual base::Result<TrialResult> run(const TrialSpec& spec, const std::atomic<bool>& stop,
                                         const ProgressFn& progress = {}) = 0;
   [[nodiscard]] virtual Endpoint& a() noexcept = 0;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// A frame with every constant byte in place and the sums of its checksums, so that sending one is a
+// copy and a few words. Made on the control thread, immutable after.
+#include <cstdint>
+#include <vector>
+
+#include "merlon/base/bytes.h"
+#include "merlon/lab_traffic/frames.h"
+
+namespace merlon::lab {
+
+inline constexpr std::uint8_t kProtocolIcmp = 1, kProtocolTcp = 6, kProtocolUdp = 17;
+
+// What differs from frame to frame, in host order.
+struct FrameFields {
+  std::uint64_t source_mac = 0, destination_mac = 0;  // 48 bits
+  std::uint16_t vlan = 0;
+  std::uint32_t source_ip = 0, destination_ip = 0;
+  std::uint16_t source_port = 0, destination_port = 0;  // ICMP: identifier and sequence
+  std::uint32_t tcp_sequence = 0, tcp_acknowledgment = 0;
+};
+
+struct TemplateSpec {
+  std::uint8_t protocol = kProtocolUdp;
+  std::uint32_t size = 64;  // with FCS
+  bool has_vlan = false;
+  bool has_tag = true;
+  std::uint8_t tcp_flags = 0x10;
+  std::vector<base::Byte> payload{};  // first bytes of the payload; the rest is a pattern
+};
+
+class FrameTemplate {
+ public:
+  explicit FrameTemplate(const TemplateSpec& spec);
+
+  // Least size with FCS that holds the headers and, for measured frames, the tag.
+  static std::uint32_t least_size(std::uint8_t protocol, bool has_vlan, bool has_tag) noexcept;
+
+  // Writes the frame. Without tag it is complete; else finish_frame() completes it.
+  void write(const FrameFields& fields, base::Byte* out, BuiltFrame& built) const noexcept;
+
+ private:
+  void lay_out(const TemplateSpec& spec);
+
+  std::vector<base::Byte> bytes_;  // variable fields and checksums are 0
+  std::uint16_t ip_at_ = 14, transport_at_ = 34, checksum_at_ = 0, tag_at_ = 0;
+  std::uint8_t protocol_;
+  std::uint64_t ip_sum_ = 0, transport_sum_ = 0;
+};
+
+}  // namespace merlon::lab
