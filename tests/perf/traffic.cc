@@ -92,7 +92,7 @@ Traffic::Traffic(const TrafficSettings& settings)
 void Traffic::deal_out(const TrafficSettings& settings) {
   const auto burst = std::make_unique<Burst>();
   const packet::ParseOptions options{.seed = settings.seed};
-  const std::uint16_t domain = 0;
+  const std::uint16_t domain = packet::kTellsSides;  // of a wire's first port
   for (std::uint64_t n = 0; n < settings.flows; ++n) {
     burst->count = 0;
     make_udp(next_slot(*burst, 0), n, kAllowedPort);

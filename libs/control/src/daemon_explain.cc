@@ -80,6 +80,15 @@ std::string session_words(const engine::JudgeRequest& r, const NamesTable& names
                      row.rule);
 }
 
+std::string other_side_words(const engine::JudgeRequest& r, const NamesTable& names,
+                             std::uint32_t revision) {
+  const SessionRow row = session_row(r.other_side, names, revision);
+  return fmt::format(
+      "session {} has these addresses, but its initiator comes in by {}: by {} this packet is not "
+      "one of it",
+      row.id, names.port(r.other_side.cold.in_port), names.port(r.in_port));
+}
+
 std::string verdict_words(const engine::JudgeRequest& r) {
   const bool drops = r.reason != DropReason::kNone;
   const std::string what = !drops                                  ? "forward"
@@ -129,6 +138,10 @@ Explanation put_in_words(Runtime& runtime, const engine::JudgeRequest& r, std::s
   }
   if (r.reason != DropReason::kNone)
     out.notes.emplace_back("reason", std::string(base::drop_reason_sentence(r.reason)));
+  if (r.has_other_side)
+    out.notes.emplace_back(
+        "side",
+        other_side_words(r, names, runtime.engine()->revision_of(r.other_side.session.generation)));
   if (r.is_tap) out.notes.emplace_back("mode", "tap: the packet is watched, never stopped");
   return out;
 }

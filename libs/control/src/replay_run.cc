@@ -290,6 +290,7 @@ int run_replay(const ReplayOptions& options) {
   if (options.tap && !options.config_file.empty()) set_mode(config, *options.tap);
   if (options.workers != 0) config.engine.workers = options.workers;
   config.engine.worker_cores.clear();
+  config.engine.tells_sides = false;
   config.engine.event_ring_records = 32'768;  // drained after every few turns
   return Replay(options, std::move(config)).run();
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "merlon/base/log.h"
 #ifdef MERLON_WITH_DPDK
@@ -58,9 +59,12 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   for (const auto& p : engine->ports_) shared.ports.push_back(p.get());
   shared.wires = std::make_unique<forward::WireTable>(shared.ports.size());
   for (const WireConfig& w : shared.config.wires) shared.wires->pair(w.port_a, w.port_b);
-  for (std::uint16_t p = 0; p < shared.config.ports.size(); ++p)
+  for (std::uint16_t p = 0; p < shared.config.ports.size(); ++p) {
+    // Super-frames of a kernel interface are longer than its MTU; the kernel judges what it sends.
+    if (shared.config.ports[p].type == PortConfig::Type::kInterface) continue;
     if (const std::uint32_t mtu = shared.config.ports[p].mtu; mtu != 0)
       shared.wires->set_max_frame(p, mtu + kLinkSize);
+  }
   shared.hits = std::make_unique<policy::HitCounters>(shared.config.workers);
   shared.epoch = replay_time != nullptr ? *replay_time : base::wall_clock_now();
   shared.epoch -= shared.epoch % base::kNanosPerTick;
@@ -195,13 +199,17 @@ std::uint64_t Engine::clear_sessions(
 void Engine::judge(JudgeRequest& request) {
   // Without a key the first worker answers; else the one whose table would hold the session. Asking
   // every worker in turn until one has the session costs little and does not depend on how packets
-  // are spread.
+  // are spread. A session of the other side of the wire may be in another worker's table.
+  std::optional<SessionView> other_side;
   for (unsigned w = 0; w < workers_.size(); ++w) {
     request.done.store(false);
     post(w, request);
     wait(request, w);
     if (request.has_session) return;
+    if (request.has_other_side) other_side = request.other_side;
   }
+  request.has_other_side = other_side.has_value();
+  if (other_side) request.other_side = *other_side;
 }
 
 WorkerReading Engine::read_worker(unsigned index) const {

@@ -97,6 +97,18 @@ void judge_opening(WorkerContext& ctx, JudgeRequest& r, flow::TrackOptions optio
   }
 }
 
+// The session that the packet would belong to if it came in by the other side of its wire.
+void look_at_other_side(WorkerContext& ctx, JudgeRequest& r) noexcept {
+  packet::FlowKey key = ctx.burst.key[0];
+  if ((key.domain & packet::kTellsSides) == 0) return;
+  key.domain ^= packet::kSideBit;
+  const std::uint32_t index =
+      ctx.table.find(key, packet::hash_flow_key(key, ctx.snapshot->parse.seed));
+  if (index == packet::kNoSession || ctx.table.is_over(ctx.table.at(index), ctx.now_ticks)) return;
+  r.has_other_side = true;
+  r.other_side = view_of(ctx, index);
+}
+
 }  // namespace
 
 void judge(WorkerContext& ctx, JudgeRequest& r) noexcept {
@@ -108,6 +120,7 @@ void judge(WorkerContext& ctx, JudgeRequest& r) noexcept {
         !ctx.table.is_over(ctx.table.at(b.session[0]), ctx.now_ticks)) {
       judge_in_session(ctx, r, options);
     } else {
+      look_at_other_side(ctx, r);
       judge_opening(ctx, r, options);
     }
   }

@@ -15,6 +15,13 @@ bool has_ports(std::uint8_t protocol) noexcept {
   return protocol == kTcp || protocol == kUdp || protocol == kSctp || protocol == kUdpLite;
 }
 
+bool tells_sides(const EngineConfig& config, const WireConfig& wire) noexcept {
+  const auto reads_capture = [&config](std::uint16_t port) {
+    return config.ports[port].type == PortConfig::Type::kPcap;
+  };
+  return config.tells_sides && !reads_capture(wire.port_a) && !reads_capture(wire.port_b);
+}
+
 }  // namespace
 
 policy::Query query_of(const flow::Session& s, const flow::SessionCold& cold) noexcept {
@@ -79,8 +86,12 @@ EngineSnapshot make_snapshot(const EngineConfig& config, const policy::PolicyMod
   s.fails_open.resize(config.ports.size());
   for (const WireConfig& w : config.wires)
     s.fails_open[w.port_a] = s.fails_open[w.port_b] = w.fail_open ? 1 : 0;
-  for (const WireConfig& w : config.wires)
+  for (const WireConfig& w : config.wires) {
     s.domains[w.port_a] = s.domains[w.port_b] = std::min(w.port_a, w.port_b);
+    if (!tells_sides(config, w)) continue;
+    s.domains[w.port_a] |= packet::kTellsSides;
+    s.domains[w.port_b] |= packet::kTellsSides | packet::kSideBit;
+  }
   s.policy = std::move(policy);
   return s;
 }

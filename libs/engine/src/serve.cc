@@ -39,6 +39,7 @@ bool serve_sessions(WorkerContext& ctx, SessionRequest& r) {
 // session left out.
 void serve_judge(WorkerContext& ctx, JudgeRequest& r) {
   packet::Burst& b = ctx.burst;
+  static_cast<JudgeAnswer&>(r) = JudgeAnswer{};
   b.count = 1;
   b.data[0] = r.frame.data();
   b.captured[0] = b.length[0] = static_cast<std::uint32_t>(r.frame.size());

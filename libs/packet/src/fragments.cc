@@ -46,6 +46,11 @@ std::uint32_t find_fragment_header(const Byte* ip, std::uint32_t captured) noexc
   return offset + 8 <= captured ? offset : 0;
 }
 
+// Between equal addresses ports tell the direction, and only the first fragment has them.
+void forget_side_of_equals(DatagramId& id) noexcept {
+  if (id.source == id.destination) id.domain = static_cast<std::uint16_t>(id.domain & ~kSideBit);
+}
+
 bool read_piece(const Burst& b, unsigned i, Piece& piece) noexcept {
   const Headers& h = b.headers[i];
   const Byte* ip = b.data[i] + h.l3_offset;
@@ -60,6 +65,7 @@ bool read_piece(const Burst& b, unsigned i, Piece& piece) noexcept {
     piece.id.identification = load_be<std::uint16_t>(ip + 4);
     piece.id.protocol = ip[9];
     piece.size = load_be<std::uint16_t>(ip + 2) - (ip[0] & 15U) * 4U;
+    forget_side_of_equals(piece.id);
     return true;
   }
   const std::uint32_t at = find_fragment_header(ip, b.captured[i] - h.l3_offset);
@@ -68,6 +74,7 @@ bool read_piece(const Burst& b, unsigned i, Piece& piece) noexcept {
   piece.id.destination = base::IpAddress::v6(ip + 24);
   piece.id.identification = load_be<std::uint32_t>(ip + at + 4);
   piece.size = 40U + load_be<std::uint16_t>(ip + 4) - at - 8U;
+  forget_side_of_equals(piece.id);
   return true;
 }
 

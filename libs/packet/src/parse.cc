@@ -180,7 +180,7 @@ struct Segment {
 
   const std::uint64_t addresses = std::rotl(raw, is_reversed ? 32 : 0);
   const std::uint64_t ports = ports_word(l4, is_reversed, vlan);
-  const std::uint32_t tail = domain | protocol << 16;
+  const std::uint32_t tail = domain_in_direction(domain, is_reversed) | protocol << 16;
   auto* const key = reinterpret_cast<base::Byte*>(&b.key[i]);
   write_v4_addresses(key, ip + 12, is_reversed);
   store_raw<std::uint64_t>(key + 32, ports);
@@ -222,7 +222,7 @@ struct Segment {
   const std::uint64_t a0 = is_reversed ? d0 : s0, a1 = is_reversed ? d1 : s1;
   const std::uint64_t b0 = is_reversed ? s0 : d0, b1 = is_reversed ? s1 : d1;
   const std::uint64_t ports = ports_word(s.l4, is_reversed, vlan);
-  const std::uint32_t tail = domain | protocol << 16;
+  const std::uint32_t tail = domain_in_direction(domain, is_reversed) | protocol << 16;
   auto* const key = reinterpret_cast<base::Byte*>(&b.key[i]);
   store_raw(key, a0);
   store_raw(key + 8, a1);

@@ -206,6 +206,7 @@ void parse_general(Burst& burst, unsigned i, const ParseOptions& options,
   DropReason reason = link_header(w, offset, type);
   if (reason == DropReason::kNone) reason = network(w, offset, type);
   if (reason == DropReason::kNone && options.judge_inner) reason = descend(w);
+  w.key.domain = domain_in_direction(domain, w.h.direction != 0);
   burst.key[i] = w.key;
   burst.hash[i] = hash_flow_key(w.key, options.seed);
   burst.headers[i] = w.h;

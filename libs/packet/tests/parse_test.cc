@@ -130,6 +130,33 @@ TEST(Parse, TagsAndDomainAreInTheKey) {
   EXPECT_EQ(parse_one("eth type=0x9100 / vlan 5 / ipv4 / udp").key.vlan_outer, 5);
 }
 
+TEST(Parse, SideIsInTheKeyOfBothDirections) {
+  constexpr std::uint16_t kLeft = 7 | kTellsSides, kRight = kLeft | kSideBit;
+  constexpr std::pair<const char*, const char*> kForthAndBack[] = {
+      {"ipv4 src=10.0.0.5 dst=192.0.2.9 / udp sport=9 dport=53",
+       "ipv4 src=192.0.2.9 dst=10.0.0.5 / udp sport=53 dport=9"},
+      {"ipv6 src=2001:db8::1 dst=2001:db8::2 / tcp sport=9 dport=53",
+       "ipv6 src=2001:db8::2 dst=2001:db8::1 / tcp sport=53 dport=9"},
+      {"ipv4 src=10.0.0.5 dst=192.0.2.9 / icmp type=8 id=7",
+       "ipv4 src=192.0.2.9 dst=10.0.0.5 / icmp type=0 id=7"},
+      {"ipv4 src=10.0.0.5 dst=10.0.0.5 / udp sport=9 dport=53",
+       "ipv4 src=10.0.0.5 dst=10.0.0.5 / udp sport=53 dport=9"},
+      {"ipv4 src=10.0.0.5 dst=192.0.2.9 proto=47 / payload len=8",
+       "ipv4 src=192.0.2.9 dst=10.0.0.5 proto=47 / payload len=8"}};
+  for (const auto& [forth, back] : kForthAndBack) {
+    test::TestBurst left, right;
+    for (test::TestBurst* b : {&left, &right})
+      for (const char* text : {forth, back}) b->add(text);
+    left.parse({}, kLeft);
+    right.parse({}, kRight);
+    EXPECT_EQ(left->key[0], right->key[1]) << forth;
+    EXPECT_EQ(left->hash[0], right->hash[1]) << forth;
+    EXPECT_EQ(left->key[1], right->key[0]) << forth;
+    EXPECT_FALSE(left->key[0] == left->key[1]) << forth;
+    EXPECT_NE(left->hash[0], left->hash[1]) << forth;
+  }
+}
+
 TEST(Parse, MplsFindsIpByItsFirstNibble) {
   EXPECT_EQ(parse_one("mpls 16 / mpls 17 / ipv6 / udp").h.kind, Kind::kUdp);
   EXPECT_EQ(parse_one("mpls 16 / ipv4 / tcp").h.l3_offset, 18);

@@ -16,15 +16,17 @@ namespace merlon::engine {
 struct PortConfig {
   enum class Type : std::uint8_t {
     kPci,     // NIC by PCI address
-    kDevice,  // DPDK device string: "net_af_packet0,iface=eth1"
+    kDevice,  // DPDK device string: "net_af_xdp0,iface=eth1"
     kPcap,    // native capture files, no DPDK
     kRing,    // in memory, for tests
+    kInterface,  // kernel interface through our own AF_PACKET port, no DPDK
   };
   std::string name{};
   Type type = Type::kDevice;
   std::string pci_address{};  // "0000:8a:00.0"
   std::string uio_driver{};  // vfio-pci | igb_uio | uio_pci_generic; empty: leave the binding alone
   std::string device{};      // kDevice
+  std::string interface{};   // kInterface: "eth1"
   std::string read_file{}, write_file{};  // kPcap; empty: nothing to read / write
   std::uint16_t mtu = 0;                  // 0: leave as it is
   std::uint16_t rx_queues = 0;            // 0: one per worker
@@ -49,6 +51,9 @@ struct EngineConfig {
   std::vector<PortConfig> ports;
   std::vector<WireConfig> wires;
   std::vector<std::uint16_t> taps;  // port numbers; a port is in one wire or one tap
+  // Sessions remember by which side of their wire the initiator comes in. Not in a replay, where
+  // both directions may come in by one port; nor on a wire with a port that reads a capture.
+  bool tells_sides = true;
   packet::ParseOptions parse{};
   packet::FragmentOptions fragments{};
   flow::TableOptions table{};  // max_sessions of all workers together

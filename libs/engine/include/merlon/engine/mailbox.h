@@ -49,14 +49,13 @@ struct SessionRequest : Request {
   std::uint32_t next = 0;  // worker's: where to go on
 };
 
-// What the real code path says about one frame; nothing changes in the worker.
-struct JudgeRequest : Request {
-  std::vector<base::Byte> frame;
-  std::uint16_t in_port = 0;
-
-  // Answer.
+struct JudgeAnswer {
   bool has_session = false;
   SessionView session{};
+  // No session of the packet, but one with its addresses whose packets in this direction come in by
+  // the other side of the wire.
+  bool has_other_side = false;
+  SessionView other_side{};
   base::DropReason reason = base::DropReason::kNone;  // kNone: would leave
   bool asks_policy = false;                           // `query` was the question
   policy::Query query{};
@@ -68,6 +67,13 @@ struct JudgeRequest : Request {
   std::uint8_t direction = 0;
   bool is_tap = false;
   std::uint32_t generation = 0;
+};
+
+// What the real code path says about one frame; nothing changes in the worker. Each worker that is
+// asked answers anew.
+struct JudgeRequest : Request, JudgeAnswer {
+  std::vector<base::Byte> frame;
+  std::uint16_t in_port = 0;
 };
 
 using Mailbox = base::SpscRing<Request*>;

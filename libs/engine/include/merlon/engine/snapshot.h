@@ -19,7 +19,7 @@ struct EngineSnapshot {
   std::uint32_t revision = 0;  // of the configuration, as history shows it; 0 outside the daemon
   std::shared_ptr<const policy::Snapshot> policy;
   packet::ParseOptions parse{};
-  std::vector<std::uint16_t> domains;    // session domain by port number
+  std::vector<std::uint16_t> domains;    // session domain by port number (packet/flow_key.h)
   std::vector<std::uint8_t> fails_open;  // by port number: its wire forwards what can't be judged
   flow::Timeouts timeouts{};
   flow::TcpOptions tcp{};

@@ -20,7 +20,8 @@ struct FlowKey {
   // carry 32 bits of it. Other ICMP: port_a = type, port_b = code, not swapped. Everything else: 0.
   std::uint16_t port_a = 0, port_b = 0;
   std::uint16_t vlan_outer = 0, vlan_inner = 0;  // 12-bit ids, 0 where there is none
-  std::uint16_t domain = 0;   // separates port pairs; from the input port's configuration
+  // Separates port pairs; from the input port's configuration, see domain_in_direction().
+  std::uint16_t domain = 0;
   std::uint8_t protocol = 0;  // IP protocol number of the judged header
   std::uint8_t reserved = 0;
 
@@ -29,6 +30,18 @@ struct FlowKey {
   }
 };
 static_assert(sizeof(FlowKey) == 44);
+
+// What a port gives to the keys of its packets: a number below kTellsSides, the same for both ports
+// of a wire, and where the port is one side of the wire for certain, kTellsSides and the side.
+inline constexpr std::uint16_t kTellsSides = 0x4000, kSideBit = 0x8000;
+
+// The domain in the key of a packet that goes in canonical direction `is_reversed`. Where sides are
+// told, kSideBit in a key says by which side packets from endpoint `a` come in, so that a packet
+// with a session's addresses that comes in by the wrong side has another key.
+constexpr std::uint16_t domain_in_direction(std::uint32_t domain, bool is_reversed) noexcept {
+  return static_cast<std::uint16_t>(
+      domain ^ ((domain & kTellsSides) << static_cast<unsigned>(is_reversed) & kSideBit));
+}
 
 // The two ends of hash_flow_key(), for code that has the key's words in registers. `addresses` is
 // a's IPv4 address as it lies in the key, with b's above it; `ports` are bytes 32-39 of the key,

@@ -36,7 +36,8 @@ struct ParseOptions {
   base::HashSeed seed{};
 };
 
-// `domain` per input port number goes into the keys: domains[burst.in_port[i]]. Sets verdict and
+// `domain` per input port number goes into the keys by domain_in_direction():
+// domains[burst.in_port[i]]. Sets verdict and
 // reason of every packet it looks at; true when all of them are whole TCP and UDP packets that
 // nothing was wrong with. Packets before index `first` are left alone: released fragments that
 // FragmentTable::take_ready() put in front have been parsed already.
