@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "capture_frames.h"
 #include "make_error.h"
 
 namespace merlon::lab {
@@ -36,6 +37,35 @@ base::Result<void> check_room(io::Port& port, std::uint32_t size) {
 
 }  // namespace
 
+base::Result<Trial::Plan> Trial::plan_direction(const FrameOptions& options) const {
+  const TrafficSpec& t = spec.traffic;
+  const double share = t.is_bidirectional ? 0.5 : 1;
+  Plan plan;
+  if (t.capture.empty()) {
+    auto frames = make_frames(t, options);
+    if (!frames.ok()) return frames.error();
+    plan.source = std::move(*frames);
+  } else {
+    if (t.is_bidirectional || t.drop_share > 0)
+      return invalid("a capture is replayed one way and holds no frames to drop",
+                     "leave is_bidirectional and drop_share alone");
+    auto capture = load_capture(t.capture, options);
+    if (!capture.ok()) return capture.error();
+    plan.source = std::move(capture->source);
+    if (spec.rate_pps == 0 && t.pacing == Pacing::kConstant) {
+      auto own = Schedule::repeat(capture->times, capture->period, spec.duration_s);
+      if (!own.ok()) return own.error();
+      plan.schedule = *own;
+      return plan;
+    }
+  }
+  auto schedule =
+      Schedule::create(t.pacing, spec.rate_pps * share, spec.duration_s, t.burst_frames);
+  if (!schedule.ok()) return schedule.error();
+  plan.schedule = *schedule;
+  return plan;
+}
+
 base::Result<void> Trial::add_direction(Endpoint& from, Endpoint& to, bool is_reverse) {
   const std::uint16_t mtu = from.port().info().mtu;
   FrameOptions options;
@@ -43,17 +73,12 @@ base::Result<void> Trial::add_direction(Endpoint& from, Endpoint& to, bool is_re
   options.trial = tag;
   options.is_reverse = is_reverse;
   options.mtu = mtu != 0 ? mtu : kDefaultMtu;
-  auto frames = make_frames(spec.traffic, options);
-  if (!frames.ok()) return frames.error();
-  std::shared_ptr<const FrameSource> source = std::move(*frames);
-  if (auto ok = check_room(from.port(), source->largest()); !ok.ok()) return ok;
-  const double share = spec.traffic.is_bidirectional ? 0.5 : 1;
-  const auto schedule = Schedule::create(spec.traffic.pacing, spec.rate_pps * share,
-                                         spec.duration_s, spec.traffic.burst_frames);
-  if (!schedule.ok()) return schedule.error();
-  auto ledger = Ledger::create(source, *schedule);
+  auto plan = plan_direction(options);
+  if (!plan.ok()) return plan.error();
+  if (auto ok = check_room(from.port(), plan->source->largest()); !ok.ok()) return ok;
+  auto ledger = Ledger::create(plan->source, *plan->schedule);
   if (!ledger.ok()) return ledger.error();
-  streams.push_back({&from.port(), 0, source, *schedule, ledger->get()});
+  streams.push_back({&from.port(), 0, plan->source, *plan->schedule, ledger->get()});
   ears.push_back({&to.port(), 0, ledger->get(), is_reverse, to.has_kernel_stamps()});
   ledgers.push_back(std::move(*ledger));
   return {};

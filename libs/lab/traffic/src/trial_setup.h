@@ -3,6 +3,7 @@
 // One trial between its specification and its result: the streams to send, the ledgers they are
 // entered in, and the evaluation when all is over. Made and evaluated on the control thread.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "measuring_thread.h"
@@ -42,6 +43,11 @@ struct Trial {
     std::string name;
     io::PortCounters counters;
   };
+  struct Plan {
+    std::shared_ptr<const FrameSource> source;
+    std::optional<Schedule> schedule;
+  };
+  [[nodiscard]] base::Result<Plan> plan_direction(const FrameOptions& options) const;
   base::Result<void> add_direction(Endpoint& from, Endpoint& to, bool is_reverse);
   base::Result<void> add_attack(Endpoint& from);
   std::uint64_t add_layers(TrialResult& result) const;

@@ -36,7 +36,8 @@ class Endpoint {
 // An endpoint over any port, for tests and devices in memory.
 std::unique_ptr<Endpoint> make_endpoint(std::unique_ptr<io::Port> port, EndpointSpec spec = {});
 // kUnsupported for DPDK kinds in a build without DPDK. Opens in the named namespace; the calling
-// thread is back in its own afterwards. DPDK kinds start the EAL when it is not running.
+// thread is back in its own afterwards. DPDK kinds start the EAL when it is not running. Waits up
+// to 2 s for the link of a kernel interface.
 base::Result<std::unique_ptr<Endpoint>> open_endpoint(const EndpointSpec& spec);
 
 struct TesterSettings {
