@@ -64,7 +64,7 @@ struct Command {
   Complete complete = Complete::kNothing;  // of the words
   std::vector<Option> options = {};
   bool has_list = false;   // takes the options of lists: columns, sort, limit, ...
-  bool is_passed = false;  // words and options go to merlond as they are
+  bool is_passed = false;  // words and options go to the other program as they are
   bool is_hidden = false;
   int (*run)(const Invocation&) = nullptr;
 };

@@ -218,6 +218,89 @@ std::vector<Command> config_commands() {
   };
 }
 
+const Option kLanguage{.name = "--lang", .value = "LANG", .help = "en or ru"};
+
+std::vector<Command> lab_commands() {
+  return {
+      {.path = "lab run",
+       .arguments = "PLAN | --resume DIR",
+       .help = "run a plan of the laboratory: topologies, traffic, searches, report",
+       .details =
+           "PLAN is a name of `merlon lab list` or a YAML file. Ctrl-C leaves a valid partial "
+           "result; --resume goes on with it.",
+       .complete = Complete::kFile,
+       .options = {{.name = "--budget", .value = "TIME", .help = "for the whole run, such as 10m"},
+                   {.name = "--out",
+                    .value = "DIR",
+                    .help = "folder for the results; default ./merlon-lab/PLAN-TIME",
+                    .complete = Complete::kFile},
+                   {.name = "--resume",
+                    .value = "DIR",
+                    .help = "go on with the interrupted run of this folder",
+                    .complete = Complete::kFile},
+                   {.name = "--seed", .value = "N", .help = "seed of everything that is random"},
+                   {.name = "--only",
+                    .value = "ID",
+                    .help = "only rows whose id starts so; may be given again"},
+                   {.name = "--merlond",
+                    .value = "PATH",
+                    .help = "the daemon to measure; default: beside merlon-lab",
+                    .complete = Complete::kFile},
+                   {.name = "--quiet", .letter = 'q', .help = "no progress, no summary"},
+                   kLanguage},
+       .is_passed = true,
+       .run = run_lab},
+      {.path = "lab list",
+       .help = "plans, suites and devices; what is absent here, and why",
+       .options = {kLanguage},
+       .is_passed = true,
+       .run = run_lab},
+      {.path = "lab show-plan",
+       .arguments = "PLAN",
+       .help = "print a plan as YAML, to start one's own from",
+       .complete = Complete::kFile,
+       .is_passed = true,
+       .run = run_lab},
+      {.path = "lab report",
+       .arguments = "DIR",
+       .help = "write the files of a run again from its journal or result",
+       .complete = Complete::kFile,
+       .options = {kLanguage},
+       .is_passed = true,
+       .run = run_lab},
+      {.path = "lab compare",
+       .arguments = "DIR DIR...",
+       .help = "compare runs, the reference first; exit code 1 when a later one is worse",
+       .complete = Complete::kFile,
+       .options = {{.name = "--force", .help = "also runs of different machines or devices"},
+                   {.name = "--html",
+                    .value = "FILE",
+                    .help = "write the comparison as a page, too",
+                    .complete = Complete::kFile},
+                   kLanguage},
+       .is_passed = true,
+       .run = run_lab},
+      {.path = "lab baseline",
+       .arguments = "save|check DIR",
+       .help = "keep a run as baseline, or judge one by it; exit code 1 when worse",
+       .complete = Complete::kFile,
+       .options = {{.name = "--store",
+                    .value = "DIR",
+                    .help = "folder of the baselines; default merlon-lab/baselines",
+                    .complete = Complete::kFile},
+                   {.name = "--threshold",
+                    .value = "SHARE",
+                    .help = "smallest relative change that counts; default 0.05"},
+                   kLanguage},
+       .is_passed = true,
+       .run = run_lab},
+      {.path = "lab clean",
+       .help = "take away what killed runs left: namespaces and processes",
+       .is_passed = true,
+       .run = run_lab},
+  };
+}
+
 std::vector<Command> other_commands() {
   return {
       {.path = "completion",
@@ -254,7 +337,8 @@ std::vector<Command> other_commands() {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = [] {
     std::vector<Command> list;
-    for (auto part : {daemon_commands(), show_commands(), config_commands(), other_commands()})
+    for (auto part :
+         {daemon_commands(), show_commands(), config_commands(), lab_commands(), other_commands()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();

@@ -12,6 +12,7 @@
 namespace merlon::cli {
 
 int run_daemon(const Invocation& call);  // run, replay, check: becomes merlond
+int run_lab(const Invocation& call);     // lab ...: becomes merlon-lab
 int show_list(const Invocation& call);   // ports, workers, policy, pools
 int show_sessions(const Invocation& call);
 int show_drops(const Invocation& call);

@@ -28,6 +28,8 @@ TEST(Complete, Commands) {
   EXPECT_EQ(fitting({"sho"}), (Words{"show"}));
   EXPECT_EQ(fitting({"show", "p"}), (Words{"ports", "policy", "pools"}));
   EXPECT_EQ(fitting({"config", "co"}), (Words{"commit", "confirm"}));
+  EXPECT_EQ(fitting({"lab", "re"}), (Words{"report"}));
+  EXPECT_EQ(fitting({"lab", "run", "--res"}), (Words{"--resume"}));
   EXPECT_EQ(fitting({"zzz"}), Words{});
   EXPECT_EQ(fitting({"__"}), Words{});
 }
