@@ -246,7 +246,6 @@ std::vector<Command> lab_commands() {
                     .value = "PATH",
                     .help = "the daemon to measure; default: beside merlon-lab",
                     .complete = Complete::kFile},
-                   {.name = "--quiet", .letter = 'q', .help = "no progress, no summary"},
                    kLanguage},
        .is_passed = true,
        .run = run_lab},

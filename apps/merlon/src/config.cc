@@ -108,10 +108,12 @@ std::uint64_t number(const json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
-std::string effect_text(const json& effect) {
+// `becomes`: "would be dropped", or what a commit says of it.
+std::string effect_text(const json& effect, std::string_view becomes) {
   const std::uint64_t examined = number(effect, "examined");
-  std::string out = fmt::format("{} of {} live session{} would be dropped",
-                                number(effect, "dropped"), examined, examined == 1 ? "" : "s");
+  const std::string_view which = effect.value("partial", false) ? "the first " : "";
+  std::string out = fmt::format("{} of {}{} live session{} {}", number(effect, "dropped"), which,
+                                examined, examined == 1 ? "" : "s", becomes);
   if (const auto kept = number(effect, "kept"); kept != 0) out += fmt::format(", {} kept", kept);
   if (const auto moved = number(effect, "changed_rule"); moved != 0)
     out += fmt::format(", {} by another rule", moved);
@@ -262,7 +264,7 @@ std::string diff_text(const json& answer) {
     return fmt::format("no difference from the running configuration (revision {})\n",
                        number(answer, "running"));
   if (const auto effect = answer.find("effect"); effect != answer.end() && effect->is_object())
-    out += effect_text(*effect);
+    out += effect_text(*effect, "would be dropped");
   if (const std::string keys = list_text(answer, "restart_keys"); !keys.empty())
     out += fmt::format("take effect at the next start only: {}\n", keys);
   return out;
@@ -273,15 +275,15 @@ std::string commit_text(const json& answer) {
     return fmt::format("nothing to do: revision {} is the same\n", number(answer, "revision"));
   std::string out = answer.value("text", "");
   if (!out.empty() && !out.ends_with('\n')) out += '\n';
-  out += fmt::format("revision {} is running (before: {}); workers were held up for {:.1f} us\n",
-                     number(answer, "revision"), number(answer, "previous"),
-                     static_cast<double>(number(answer, "blocked_ns")) / 1000);
-  if (const auto effect = answer.find("effect"); effect != answer.end() && effect->is_object()) {
-    const std::uint64_t dropped = number(*effect, "dropped");
-    if (dropped != 0)
-      out += fmt::format("{} live session{} no longer permitted\n", dropped,
-                         dropped == 1 ? " is" : "s are");
-  }
+  if (const auto effect = answer.find("effect");
+      effect != answer.end() && effect->is_object() && number(*effect, "examined") != 0)
+    out += effect_text(*effect, "no longer permitted");
+  const std::uint64_t blocked = number(answer, "blocked_ns");
+  out += fmt::format("revision {} is running (before: {}); {}\n", number(answer, "revision"),
+                     number(answer, "previous"),
+                     blocked == 0 ? "no worker was held up"
+                                  : fmt::format("workers were held up for {:.1f} us",
+                                                static_cast<double>(blocked) / 1000));
   if (const std::string keys = list_text(answer, "restart_keys"); !keys.empty())
     out += fmt::format("take effect at the next start only: {}\n", keys);
   if (const auto deadline = answer.find("confirm_deadline");

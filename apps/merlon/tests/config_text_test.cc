@@ -59,12 +59,19 @@ TEST(Texts, Diff) {
 
 TEST(Texts, Commit) {
   const auto answer = nlohmann::json::parse(R"({"revision":42,"previous":41,"text":"- rule a\n",
-    "blocked_ns":12345,"effect":{"dropped":1},"confirm_deadline":"2026-08-22T10:11:12.123456+0000"})");
+    "blocked_ns":12345,
+    "effect":{"examined":3,"dropped":1,"per_rule":[{"rule":"a","dropped":1}]},"confirm_deadline":"2026-08-22T10:11:12.123456+0000"})");
   EXPECT_EQ(commit_text(answer),
-            "- rule a\nrevision 42 is running (before: 41); workers were held up for 12.3 us\n"
-            "1 live session is no longer permitted\n"
+            "- rule a\n1 of 3 live sessions no longer permitted\n  rule a: 1\n"
+            "revision 42 is running (before: 41); workers were held up for 12.3 us\n"
             "it is rolled back at 2026-08-22T10:11:12.123456+0000 unless you confirm: merlon "
             "config confirm\n");
+  EXPECT_EQ(commit_text(nlohmann::json::parse(
+                R"({"revision":2,"previous":1,"blocked_ns":0,"effect":{"examined":0,"dropped":0}})")),
+            "revision 2 is running (before: 1); no worker was held up\n");
+  EXPECT_EQ(diff_text(nlohmann::json::parse(
+                R"({"text":"x","effect":{"examined":1000000,"partial":true,"dropped":7}})")),
+            "x\n7 of the first 1000000 live sessions would be dropped\n");
   EXPECT_EQ(commit_text(nlohmann::json::parse(R"({"unchanged":true,"revision":41})")),
             "nothing to do: revision 41 is the same\n");
 }
