@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checks.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace merlon::lab {
+
+const std::vector<Check>& check_table() {
+  static const std::vector<Check> all = [] {
+    std::vector<Check> list;
+    for (auto part : {quick_checks(), vswitch_checks(), firewall_checks()})
+      list.insert(list.end(), part.begin(), part.end());
+    return list;
+  }();
+  return all;
+}
+
+const Check* find_check(const std::string& name) {
+  for (const Check& check : check_table())
+    if (check.name == name) return &check;
+  return nullptr;
+}
+
+Finding judge(const Check& check, const Run& run) {
+  Finding finding;
+  finding.id = check.name;
+  finding.claim = check.claim;
+  check.judge(run, finding);
+  return finding;
+}
+
+std::vector<const Row*> rows_of(const Run& run, const std::string& start) {
+  std::vector<const Row*> out;
+  for (const Row& row : run.rows)
+    if (row.id.starts_with(start) && row.state == RowState::kDone) out.push_back(&row);
+  return out;
+}
+
+std::optional<double> kpi_of(const Row& row, const std::string& name) {
+  const auto found = row.kpis.find(name);
+  return found == row.kpis.end() || !std::isfinite(found->second) ? std::nullopt
+                                                                  : std::optional(found->second);
+}
+
+std::optional<double> kpi_of(const Run& run, const std::string& id, const std::string& name) {
+  for (const Row& row : run.rows)
+    if (row.id == id && row.state == RowState::kDone) return kpi_of(row, name);
+  return std::nullopt;
+}
+
+std::string si(double value) {
+  if (std::abs(value) >= 1e6) return fmt::format("{:.2f} M", value / 1e6);
+  if (std::abs(value) >= 1e3) return fmt::format("{:.1f} k", value / 1e3);
+  return fmt::format("{:.3g}", value);
+}
+
+void not_available(const Run& run, Finding& finding, const std::string& start) {
+  finding.state = "not_available";
+  for (const Row& row : run.rows) {
+    if (!row.id.starts_with(start) || row.state == RowState::kDone) continue;
+    finding.evidence = {
+        fmt::format("row {}: {}", row.id,
+                    row.state_reason.en.empty() ? "not run" : row.state_reason.en),
+        fmt::format("строка {}: {}", row.id,
+                    row.state_reason.ru.empty() ? "не выполнялась" : row.state_reason.ru)};
+    return;
+  }
+  finding.evidence = {"the rows that it needs are not part of this run",
+                      "нужных строк в этом запуске нет"};
+}
+
+}  // namespace merlon::lab

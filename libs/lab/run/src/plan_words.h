@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Names of a plan file's keys and of its enumerators, shared by reader and printer.
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "merlon/lab_model/traffic.h"
+
+namespace merlon::lab {
+
+inline constexpr std::array<std::pair<std::string_view, Variation>, 3> kVariations{
+    {{"fixed", Variation::kFixed}, {"cycle", Variation::kCycle}, {"random", Variation::kRandom}}};
+inline constexpr std::array<std::pair<std::string_view, Pacing>, 4> kPacings{
+    {{"constant", Pacing::kConstant},
+     {"burst", Pacing::kBurst},
+     {"ramp", Pacing::kRamp},
+     {"maximum", Pacing::kMaximum}}};
+inline constexpr std::array<std::pair<std::string_view, AttackKind>, 6> kAttacks{
+    {{"none", AttackKind::kNone},
+     {"syn_flood", AttackKind::kSynFlood},
+     {"udp_flood", AttackKind::kUdpFlood},
+     {"dns_reflection", AttackKind::kDnsReflection},
+     {"icmp_flood", AttackKind::kIcmpFlood},
+     {"fragments", AttackKind::kFragments}}};
+
+}  // namespace merlon::lab

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Suites of whole TCP connections: connection rate and cost, RFC 9411.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "merlon/lab_tcp/rfc9411.h"
+#include "suites.h"
+
+namespace merlon::lab {
+
+using base::Result;
+
+namespace {
+
+TcpRequest tcp_request(const Row& row) {
+  TcpRequest tcp;
+  tcp.object_kib = parameter(row, "object_kib");
+  tcp.transactions = static_cast<unsigned>(parameter(row, "transactions"));
+  tcp.ramp_s = parameter(row, "ramp_s");
+  tcp.sustain_s = row.duration_s;
+  tcp.client_addresses = static_cast<unsigned>(parameter(row, "clients"));
+  tcp.server_addresses = static_cast<unsigned>(parameter(row, "servers"));
+  return tcp;
+}
+
+TrialRequest request_of(const Row& row, TcpRequest tcp) {
+  TrialRequest request;
+  request.traffic = row.traffic;
+  request.rate_pps = 0;
+  request.duration_s = tcp.sustain_s + 2 * tcp.ramp_s;
+  request.connections = std::move(tcp);
+  return request;
+}
+
+double kpi(const TrialResult& trial, const char* name) {
+  const auto found = trial.kpis.find(name);
+  return found == trial.kpis.end() ? 0 : found->second;
+}
+
+// Does a trial keep what it offered? Every connection that was started came to a good end, but for
+// `share`.
+bool keeps_up(const TrialResult& trial, double share) {
+  return kpi(trial, "attempted") > 0 && kpi(trial, "failed") <= share * kpi(trial, "attempted") &&
+         kpi(trial, "connections_per_s") >= 0.95 * kpi(trial, "offered_connections_per_s");
+}
+
+// The highest rate of new connections that passes: doubled until it fails, then halved intervals.
+// Each result of a trial decides, so that a resumed run goes the same way.
+Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double limit, double width,
+                            double share, TrialResult* best) {
+  double low = 0, high = 0;
+  for (double rate = start; high == 0 && rate <= limit * 1.0001;) {
+    if (low > 0 && run.seconds_left() < 2 * tcp.sustain_s) break;
+    tcp.connections_per_s = rate;
+    auto trial = run.trial(request_of(run.row(), tcp));
+    if (!trial) return trial.error();
+    if (keeps_up(*trial, share)) {
+      low = rate;
+      if (best != nullptr) *best = *trial;
+      if (rate >= limit) break;
+      rate = std::min(limit, rate * 2);
+    } else {
+      high = rate;
+      if (low == 0) {  // the start was too high already: what it managed shows where to look
+        const double managed = std::max(kpi(*trial, "connections_per_s") * 0.8, rate / 8);
+        if (rate <= 200) break;
+        rate = managed;
+        high = 0;
+        limit = std::min(limit, rate * 1.25);
+      }
+    }
+  }
+  while (low > 0 && high > 0 && high - low > width * high &&
+         run.seconds_left() > 2 * tcp.sustain_s) {
+    tcp.connections_per_s = (low + high) / 2;
+    auto trial = run.trial(request_of(run.row(), tcp));
+    if (!trial) return trial.error();
+    if (keeps_up(*trial, share)) {
+      low = tcp.connections_per_s;
+      if (best != nullptr) *best = *trial;
+    } else {
+      high = tcp.connections_per_s;
+    }
+  }
+  return low;
+}
+
+void keep_verdict(Row& row, const TrialResult& trial) {
+  const Rfc9411Verdict verdict = judge_rfc9411(trial);
+  for (const Rfc9411Limit& limit : verdict.limits) {
+    if (!limit.is_measured) continue;
+    row.kpis[limit.name] = limit.value;
+    row.kpis[limit.name + "_limit"] = limit.limit;
+    row.kpis[limit.name + "_passed"] = limit.has_passed ? 1 : 0;
+  }
+  row.kpis["passed"] = verdict.has_passed ? 1 : 0;
+  for (const auto& [name, value] : trial.kpis) row.kpis.emplace(name, value);
+}
+
+}  // namespace
+
+// Connections from SYN to FIN per second: the highest rate at which all of them come to a good end.
+Result<void> run_connection_rate(RowRun& run) {
+  Row& row = run.row();
+  TrialResult best;
+  auto rate = highest_rate(run, tcp_request(row), parameter(row, "start_cps"),
+                           parameter(row, "max_cps"), parameter(row, "width"), 0.00001, &best);
+  if (!rate) return rate.error();
+  row.kpis["max_cps"] = *rate;
+  for (const auto& [name, value] : best.kpis) row.kpis.emplace(name, value);
+  return {};
+}
+
+// A fixed rate of connections, and what each of them costs the device.
+Result<void> run_connection_cost(RowRun& run) {
+  Row& row = run.row();
+  TcpRequest tcp = tcp_request(row);
+  tcp.connections_per_s = parameter(row, "cps");
+  auto trials = run.trials(request_of(row, tcp));
+  if (!trials) return trials.error();
+  std::vector<double> rate, cycles, seconds, total;
+  for (const TrialResult& trial : *trials) {
+    const double done = kpi(trial, "completed");
+    rate.push_back(kpi(trial, "connections_per_s"));
+    if (done <= 0) continue;
+    total.push_back(trial.total_cpu_s / done);
+    seconds.push_back(trial.device_cpu_s / done);
+    if (trial.cycles_per_packet > 0 && trial.frames.received > 0)
+      cycles.push_back(trial.cycles_per_packet * static_cast<double>(trial.frames.received) / done);
+  }
+  const auto middle = [](std::vector<double>& v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+  };
+  row.kpis["connections_per_s"] = middle(rate);
+  if (total.empty()) return {};
+  row.kpis["total_s_per_connection"] = middle(total);
+  row.kpis["device_s_per_connection"] = middle(seconds);
+  // By the device's own count of busy cycles where it has one; else the manager subtracts the
+  // cable's cost.
+  if (!cycles.empty()) row.kpis["cycles_per_connection"] = middle(cycles);
+  return {};
+}
+
+// Section 7's procedure: initialise at a tenth of the target, run the target, search the highest
+// that still passes; all figures over the sustain phase. The row's parameter "test" chooses the
+// benchmark.
+Result<void> run_rfc9411(RowRun& run) {
+  Row& row = run.row();
+  TcpRequest tcp = tcp_request(row);
+  const std::string kind = row.suite.substr(row.suite.find('.') + 1);
+  tcp.kind = kind;
+  const double target = parameter(row, "cps");
+  if (kind == "concurrent") {
+    tcp.concurrent = parameter(row, "concurrent");
+    auto trials = run.trials(request_of(row, tcp));
+    if (!trials) return trials.error();
+    keep_verdict(row, trials->back());
+    return {};
+  }
+  tcp.connections_per_s = target / 10;
+  TrialRequest first = request_of(row, tcp);
+  first.is_warm_up = true;
+  auto initial = run.trial(first);
+  if (!initial) return initial.error();
+  row.kpis["qualified"] = judge_rfc9411(*initial).has_passed ? 1 : 0;
+  if (kind == "latency") {
+    // Benchmark 7.4 measures at half of the highest rate; the row names it.
+    tcp.connections_per_s = target;
+    auto trials = run.trials(request_of(row, tcp));
+    if (!trials) return trials.error();
+    keep_verdict(row, trials->back());
+    return {};
+  }
+  TrialResult best;
+  auto rate = highest_rate(run, tcp, target, parameter(row, "max_cps"), parameter(row, "width"),
+                           0.00001, &best);
+  if (!rate) return rate.error();
+  row.kpis["max_cps"] = *rate;
+  if (*rate > 0) keep_verdict(row, best);
+  // The security functions work under load, or speed would be bought by not looking (section 4.2).
+  if (parameter(row, "effectiveness_pps") > 0) {
+    TrialRequest probe = rates_request(row);
+    probe.rate_pps = parameter(row, "effectiveness_pps");
+    probe.duration_s = 0.5;
+    probe.traffic.protocol = "udp";
+    probe.traffic.drop_share = 0.1;
+    auto probed = run.trial(probe);
+    if (!probed) return probed.error();
+    row.kpis["wrongly_passed"] = static_cast<double>(probed->frames.false_accepts);
+    row.kpis["wrongly_dropped"] = static_cast<double>(probed->frames.false_denies);
+  }
+  return {};
+}
+
+}  // namespace merlon::lab

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manager on simulated devices: order, budget, failures, growth, and resume after any trial.
+#include "merlon/lab_run/manager.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "fakes.h"
+#include "merlon/lab_model/journal.h"
+#include "merlon/lab_model/json.h"
+
+namespace merlon::lab {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ManagerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("lab-run-test-" + std::to_string(::getpid()) + "-" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static Row row(const std::string& id, const std::string& suite, double capacity,
+                 double rate = 20'000) {
+    Row r;
+    r.id = id;
+    r.title = {id, id};
+    r.suite = suite;
+    r.device.driver = "bridge";
+    r.device.topology = "path7";
+    r.device.options["capacity"] = std::to_string(capacity);
+    r.rate_pps = rate;
+    r.duration_s = 1;
+    r.repeats = 2;
+    return r;
+  }
+  static Plan plan(std::vector<Row> rows, double budget_s = 300) {
+    Plan p;
+    p.name = "test";
+    p.title = {"Test", "Проверка"};
+    p.budget_s = budget_s;
+    p.rows = std::move(rows);
+    return p;
+  }
+  RunOutcome run(const Plan& plan, bool is_resumed = false, const std::string& sub = "run") {
+    RunOptions options;
+    options.folder = folder_ / sub;
+    options.is_resumed = is_resumed;
+    stop_ = false;
+    world_.stop = &stop_;
+    Observer silent;
+    return run_plan(plan, options, services_, silent, stop_);
+  }
+  static const Row& find(const lab::Run& run, const std::string& id) {
+    for (const Row& r : run.rows)
+      if (r.id == id) return r;
+    static const Row kNone;
+    ADD_FAILURE() << "no row " << id;
+    return kNone;
+  }
+  // What must not depend on when and in how many sessions a run was done.
+  static std::string essence(lab::Run run) {
+    run.id = "";
+    run.started = run.finished = 0;
+    run.is_partial = false;
+    run.partial_reason = {};
+    for (TrialResult& trial : run.trials) {
+      trial.started = 0;
+      trial.kpis.erase("setup_s");  // a resumed session starts its device once more
+      trial.kpis.erase("load_s");
+    }
+    return to_json(run);
+  }
+
+  std::filesystem::path folder_;
+  World world_;
+  FakeServices services_{world_};
+  std::atomic<bool> stop_{false};
+};
+
+TEST_F(ManagerTest, RunsAllRowsBetweenTwoCalibrations) {
+  const RunOutcome out = run(plan({row("slow", "rates", 10'000), row("fast", "rates", 1e6)}));
+  ASSERT_TRUE(out.errors.empty()) << out.errors.front().message;
+  EXPECT_FALSE(out.run.is_partial);
+  ASSERT_EQ(out.run.calibrations.size(), 2U);
+  EXPECT_NEAR(out.run.calibrations[0].ceiling_pps, 1e6, 1);
+  EXPECT_EQ(out.run.calibrations[1].when, "after");
+  EXPECT_EQ(out.run.environment.noise_grade, "A");
+  const Row& slow = find(out.run, "slow");
+  EXPECT_EQ(slow.state, RowState::kDone);
+  EXPECT_NEAR(slow.kpis.at("received_pps"), 10'000, 10);
+  EXPECT_NEAR(slow.kpis.at("loss_ratio"), 0.5, 0.01);
+  EXPECT_NEAR(find(out.run, "fast").kpis.at("loss_ratio"), 0, 1e-9);
+  // 2 us a frame with the device, 1 us without.
+  EXPECT_NEAR(find(out.run, "fast").kpis.at("cost_ns"), 1000, 1);
+  EXPECT_EQ(world_.alive["bridge"], 0);
+  EXPECT_EQ(world_.alive["null"], 0);
+}
+
+TEST_F(ManagerTest, LosesNothingItWroteAndRebuildsItFromTheJournal) {
+  const RunOutcome out = run(plan({row("a", "rates", 10'000), row("b", "search", 70'000)}));
+  const auto journal = read_journal((folder_ / "run" / "journal.jsonl").string());
+  ASSERT_TRUE(journal.ok()) << journal.error().message;
+  EXPECT_TRUE(journal->is_finished);
+  EXPECT_EQ(to_json(journal->run), to_json(out.run));
+}
+
+TEST_F(ManagerTest, FindsTheCapacityOfADevice) {
+  const RunOutcome out = run(plan({row("s", "search", 70'000)}));
+  const Row& s = find(out.run, "s");
+  ASSERT_EQ(s.state, RowState::kDone) << s.state_reason.en;
+  ASSERT_FALSE(s.results.empty());
+  EXPECT_NEAR(s.results[0].conditional_pps, 70'000, 70'000 * 0.06);
+}
+
+TEST_F(ManagerTest, ResumesAfterAnyTrialToTheSameEnd) {
+  Plan p = plan({row("a", "rates", 10'000), row("b", "search", 70'000), row("c", "part", 50'000),
+                 row("d", "rfc2544.loss", 200'000)},
+                90);
+  p.rows[0].parameters["pair_group"] = 1;
+  Row other = row("a2", "rates", 15'000);
+  other.parameters["pair_group"] = 1;
+  p.rows.insert(p.rows.begin() + 1, other);
+  const RunOutcome whole = run(p, false, "whole");
+  ASSERT_TRUE(whole.errors.empty());
+  const unsigned trials = world_.trials;
+  ASSERT_GT(trials, 20U);
+  const std::string wanted = essence(whole.run);
+  const auto whole_journal = read_journal((folder_ / "whole" / "journal.jsonl").string());
+  ASSERT_TRUE(whole_journal.ok());
+  for (unsigned k = 1; k < trials; k += 3) {
+    const std::string sub = "cut" + std::to_string(k);
+    world_ = World{};
+    world_.stop_after = k;
+    const RunOutcome first = run(p, false, sub);
+    ASSERT_TRUE(first.run.is_partial);
+    EXPECT_LT(first.run.trials.size(), whole.run.trials.size());
+    EXPECT_EQ(world_.alive["bridge"], 0);
+    world_.stop_after = 0;
+    const RunOutcome second = run(p, true, sub);
+    ASSERT_TRUE(second.errors.empty()) << second.errors.front().message;
+    EXPECT_EQ(essence(second.run), wanted) << "interrupted after trial " << k;
+    const auto journal = read_journal((folder_ / sub / "journal.jsonl").string());
+    ASSERT_TRUE(journal.ok()) << journal.error().message;
+    ASSERT_EQ(journal->decisions.size(), whole_journal->decisions.size()) << k;
+    for (std::size_t i = 0; i < journal->decisions.size(); ++i)
+      EXPECT_EQ(journal->decisions[i].why.en, whole_journal->decisions[i].why.en);
+  }
+}
+
+TEST_F(ManagerTest, ResumesFromATornJournal) {
+  const Plan p = plan({row("a", "rates", 10'000), row("b", "rates", 30'000)});
+  world_.stop_after = 9;
+  run(p);
+  const auto path = folder_ / "run" / "journal.jsonl";
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 7);
+  world_.stop_after = 0;
+  const RunOutcome out = run(p, true);
+  ASSERT_TRUE(out.errors.empty()) << out.errors.front().message;
+  EXPECT_FALSE(out.run.is_partial);
+  for (const Row& r : out.run.rows) EXPECT_EQ(r.state, RowState::kDone);
+}
+
+TEST_F(ManagerTest, RefusesToResumeAnotherPlan) {
+  world_.stop_after = 3;
+  run(plan({row("a", "rates", 10'000)}));
+  world_.stop_after = 0;
+  const RunOutcome out = run(plan({row("x", "rates", 10'000)}), true);
+  ASSERT_FALSE(out.errors.empty());
+  EXPECT_EQ(out.errors[0].code, base::Errc::kConflict);
+  EXPECT_TRUE(out.run.id.empty());
+}
+
+TEST_F(ManagerTest, KeepsOneLaboratoryPerFolder) {
+  const Plan p = plan({row("a", "rates", 10'000)});
+  run(p);
+  EXPECT_EQ(run(p).errors.at(0).code, base::Errc::kConflict);  // a journal is there already
+  EXPECT_THAT(run(p).errors.at(0).hint, HasSubstr("--resume"));
+}
+
+TEST_F(ManagerTest, StartsADeadDeviceAgainOnceAndTellsSo) {
+  Row r = row("a", "rates", 1e6);
+  r.device.options["dies_at"] = "2";
+  const RunOutcome out = run(plan({r, row("b", "rates", 1e6)}));
+  EXPECT_EQ(find(out.run, "a").state, RowState::kDone);
+  unsigned failed = 0;
+  for (const TrialResult& trial : out.run.trials)
+    if (trial.stamp == Stamp::kFailed) {
+      ++failed;
+      EXPECT_THAT(trial.stamp_reasons.back(), HasSubstr("died"));
+    }
+  EXPECT_EQ(failed, 1U);
+  const auto journal = read_journal((folder_ / "run" / "journal.jsonl").string());
+  ASSERT_TRUE(journal.ok());
+  ASSERT_EQ(journal->decisions.size(), 1U);
+  EXPECT_THAT(journal->decisions[0].why.en, HasSubstr("started again"));
+}
+
+TEST_F(ManagerTest, FailsARowWhoseDeviceDiesAgainAndGoesOn) {
+  Row r = row("a", "rates", 1e6);
+  r.device.options["dies_at"] = "1";
+  r.device.options["deaths"] = "9";
+  const RunOutcome out = run(plan({r, row("b", "rates", 1e6)}));
+  EXPECT_EQ(find(out.run, "a").state, RowState::kFailed);
+  EXPECT_THAT(find(out.run, "a").state_reason.en, HasSubstr("died"));
+  EXPECT_EQ(find(out.run, "b").state, RowState::kDone);
+  EXPECT_TRUE(out.errors.empty());
+}
+
+TEST_F(ManagerTest, FailsARowWhoseDeviceHangs) {
+  Row r = row("a", "rates", 1e6);
+  r.device.options["hangs"] = "1";
+  const RunOutcome out = run(plan({r}));
+  EXPECT_EQ(find(out.run, "a").state, RowState::kFailed);
+  EXPECT_THAT(find(out.run, "a").state_reason.en, HasSubstr("passed no frame"));
+}
+
+TEST_F(ManagerTest, NamesWhatIsAbsentUnavailableOrBroken) {
+  world_.absent["ovs"] = "ovs is not installed";
+  Row ovs = row("ovs", "rates", 1e6), needs = row("needs", "rates", 1e6),
+      odd = row("odd", "rates", 1e6), broken = row("broken", "rates", 1e6);
+  ovs.device.driver = "ovs";
+  needs.device.options["needs"] = "detection";
+  odd.device.driver = "unknown";
+  broken.device.options["fails_to_start"] = "1";
+  const RunOutcome out = run(plan({ovs, needs, odd, broken, row("good", "rates", 1e6)}));
+  EXPECT_EQ(find(out.run, "ovs").state, RowState::kSkipped);
+  EXPECT_EQ(find(out.run, "ovs").state_reason.en, "ovs is not installed");
+  EXPECT_EQ(find(out.run, "needs").state, RowState::kUnavailable);
+  EXPECT_EQ(find(out.run, "odd").state, RowState::kFailed);
+  EXPECT_EQ(find(out.run, "broken").state, RowState::kFailed);
+  EXPECT_THAT(find(out.run, "broken").state_reason.en, HasSubstr("ask the test"));
+  EXPECT_EQ(find(out.run, "good").state, RowState::kDone);
+  EXPECT_TRUE(out.errors.empty());
+}
+
+TEST_F(ManagerTest, MeasuresAPairGroupInTurn) {
+  Row a = row("a", "rates", 1e6), b = row("b", "rates", 1e6);
+  a.parameters["pair_group"] = b.parameters["pair_group"] = 1;
+  a.repeats = b.repeats = 4;
+  b.device.options["capacity"] = "30000";
+  run(plan({a, b}));
+  std::vector<std::string> order;
+  for (const std::string& line : world_.log)
+    if (line.starts_with("trial a") || line.starts_with("trial b"))
+      order.push_back(line.substr(6, 1));
+  // One warm-up each in the first round, then A B B A A B B A.
+  EXPECT_THAT(order, ElementsAre("a", "a", "b", "b", "b", "a", "a", "b", "b", "a"));
+}
+
+TEST_F(ManagerTest, KeepsTheBudget) {
+  std::vector<Row> rows;
+  for (int i = 0; i < 12; ++i) {
+    rows.push_back(row("r" + std::to_string(i), "rates", 10'000 + i));
+    rows.back().repeats = 10;
+  }
+  for (const double budget : {30.0, 60.0, 120.0}) {
+    world_ = World{};
+    const double begun = world_.now;
+    const RunOutcome out =
+        run(plan(rows, budget), false, "b" + std::to_string(static_cast<int>(budget)));
+    EXPECT_LE(world_.now - begun, budget * 1.1 + 5) << budget;
+    unsigned done = 0;
+    for (const Row& r : out.run.rows) {
+      done += r.state == RowState::kDone ? 1 : 0;
+      if (r.state == RowState::kSkipped) {
+        EXPECT_THAT(r.state_reason.en, HasSubstr("budget"));
+      }
+    }
+    EXPECT_GT(done, budget > 50 ? 11U : 4U) << budget;
+  }
+}
+
+TEST_F(ManagerTest, RepeatsContaminatedTrialsAndUsesThemOnlyWhenThereIsNothingElse) {
+  world_.is_contaminated = true;
+  const RunOutcome out = run(plan({row("a", "rates", 10'000)}));
+  const Row& a = find(out.run, "a");
+  EXPECT_EQ(a.state, RowState::kDone);
+  EXPECT_EQ(a.kpis.at("trials"), 4);
+  EXPECT_EQ(a.kpis.at("trials_stamp"), static_cast<double>(Stamp::kContaminated));
+}
+
+TEST_F(ManagerTest, StopsAtAFullDiskAndKeepsWhatWasMeasured) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  rlimit small = old;
+  small.rlim_cur = 48 * 1024;
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  std::vector<Row> rows;
+  for (int i = 0; i < 20; ++i) rows.push_back(row("r" + std::to_string(i), "rates", 10'000));
+  const RunOutcome out = run(plan(rows));
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ASSERT_FALSE(out.errors.empty());
+  EXPECT_EQ(out.errors[0].code, base::Errc::kIo);
+  EXPECT_TRUE(out.run.is_partial);
+  EXPECT_GT(out.run.trials.size(), 2U);
+  EXPECT_EQ(world_.alive["bridge"], 0);
+  const auto journal = read_journal((folder_ / "run" / "journal.jsonl").string());
+  ASSERT_TRUE(journal.ok()) << journal.error().message;
+  EXPECT_EQ(journal->run.trials.size(), out.run.trials.size());
+  // With room again it goes on from there.
+  const RunOutcome rest = run(plan(rows), true);
+  EXPECT_TRUE(rest.errors.empty());
+  EXPECT_FALSE(rest.run.is_partial);
+}
+
+TEST_F(ManagerTest, GrowsWhereLossStarts) {
+  Plan p = plan({at_interval(row("a.100us", "rates", 60'000), 100),
+                 at_interval(row("a.10us", "rates", 60'000), 10)});
+  p.growth.is_on = true;
+  p.growth.max_rows = 12;
+  const RunOutcome out = run(p);
+  ASSERT_GT(out.run.rows.size(), 3U);
+  double passes = 0, fails = 1e9;
+  for (const Row& r : out.run.rows) {
+    ASSERT_EQ(r.state, RowState::kDone) << r.id << r.state_reason.en;
+    if (r.kpis.at("loss_ratio") <= 0.01) passes = std::max(passes, r.rate_pps);
+    if (r.kpis.at("loss_ratio") > 0.01) fails = std::min(fails, r.rate_pps);
+    if (r.id == "a.100us" || r.id == "a.10us") continue;
+    EXPECT_FALSE(r.parent.empty());
+    EXPECT_FALSE(r.reason.en.empty());
+    EXPECT_FALSE(r.reason.ru.empty());
+  }
+  // The capacity lies between; the gap is the stated width.
+  EXPECT_LE(passes, 60'700);
+  EXPECT_GE(fails, 60'000);
+  EXPECT_LE((fails - passes) / fails, 0.12);
+}
+
+}  // namespace
+}  // namespace merlon::lab

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merlon/lab_run/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "merlon/lab_model/json.h"
+#include "merlon/lab_run/suite.h"
+
+namespace merlon::lab {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BuiltInPlan : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BuiltInPlan, ReadsBackFromItsText) {
+  const auto plan = built_in_plan(GetParam());
+  ASSERT_TRUE(plan.ok());
+  const std::string text = print_plan(*plan);
+  const PlanFile read = read_plan(text, "plan.yaml");
+  ASSERT_TRUE(read.errors.empty()) << read.errors.front().to_string() << "\n"
+                                   << text.substr(0, 2000);
+  EXPECT_EQ(print_plan(read.plan), text);
+  EXPECT_EQ(plan_hash(read.plan), plan_hash(*plan));
+  // What the text does not show would be lost: the rows as results hold them are equal, too.
+  lab::Run a, b;
+  a.rows = plan->rows;
+  b.rows = read.plan.rows;
+  a.charts = plan->charts;
+  b.charts = read.plan.charts;
+  EXPECT_EQ(to_json(a), to_json(b));
+}
+
+TEST_P(BuiltInPlan, HasKnownSuitesUniqueIdsAndBothLanguages) {
+  const auto plan = built_in_plan(GetParam());
+  ASSERT_TRUE(plan.ok());
+  std::set<std::string> ids;
+  for (const Row& row : plan->rows) {
+    EXPECT_TRUE(ids.insert(row.id).second) << row.id;
+    ASSERT_NE(find_suite(row.suite), nullptr) << row.id << ": " << row.suite;
+    EXPECT_FALSE(row.title.en.empty());
+    EXPECT_FALSE(row.title.ru.empty());
+    if (row.suite == "rates") {
+      EXPECT_GT(row.rate_pps, 0) << row.id;
+    }
+  }
+  for (const ChartSpec& chart : plan->charts) {
+    EXPECT_FALSE(chart.title.ru.empty());
+    EXPECT_TRUE(chart.rows.empty() ||
+                std::any_of(ids.begin(), ids.end(),
+                            [&](const std::string& id) { return id.starts_with(chart.rows); }))
+        << chart.id;
+  }
+  EXPECT_LE(plan->budget_s, 15 * 60);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BuiltInPlan, ::testing::ValuesIn(built_in_plans()),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(Plan, NamesWhatExistsForAnUnknownOne) {
+  const auto plan = built_in_plan("quik");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().hint, HasSubstr("quick"));
+}
+
+constexpr const char* kSmall = R"(
+plan: mine
+title: {en: Mine, ru: Моё}
+budget: 1h30m
+growth: {loss_ok: 2 %, max_rows: 5}
+rows:
+  - id: a
+    suite: rates
+    device: {driver: bridge, topology: path7, rules: 3, options: {x: "1"}}
+    traffic: {sizes: "64,1518", flows: 100, source_mac: {vary: random, count: 7}, drop_share: 10%}
+    interval_us: 50
+    duration: 500ms
+    repeats: 4
+    parameters: {pair_group: 1}
+  - id: b
+    suite: search
+    goals: [ndr, {name: mine, loss: 1 %, width: 0.02}]
+)";
+
+TEST(Plan, ReadsWhatAUserWrites) {
+  const PlanFile read = read_plan(kSmall, "mine.yaml");
+  ASSERT_TRUE(read.errors.empty()) << read.errors.front().to_string();
+  const Plan& plan = read.plan;
+  EXPECT_DOUBLE_EQ(plan.budget_s, 5400);
+  EXPECT_TRUE(plan.growth.is_on);
+  EXPECT_DOUBLE_EQ(plan.growth.loss_ok, 0.02);
+  ASSERT_EQ(plan.rows.size(), 2U);
+  const Row& a = plan.rows[0];
+  EXPECT_DOUBLE_EQ(a.rate_pps, 20'000);
+  EXPECT_DOUBLE_EQ(a.parameters.at("interval_us"), 50);
+  EXPECT_DOUBLE_EQ(a.duration_s, 0.5);
+  EXPECT_EQ(a.device.rules, 3U);
+  EXPECT_EQ(a.device.options.at("x"), "1");
+  EXPECT_EQ(a.traffic.source_mac.variation, Variation::kRandom);
+  EXPECT_DOUBLE_EQ(a.traffic.drop_share, 0.1);
+  ASSERT_EQ(plan.rows[1].goals.size(), 2U);
+  EXPECT_EQ(plan.rows[1].goals[0].name, "ndr");
+  EXPECT_DOUBLE_EQ(plan.rows[1].goals[1].width, 0.02);
+}
+
+struct Wrong {
+  const char* name;
+  const char* text;
+  unsigned line;
+  const char* says;
+};
+
+class WrongPlan : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongPlan, IsRefusedWithPlaceAndReason) {
+  const PlanFile read = read_plan(GetParam().text, "p.yaml");
+  ASSERT_FALSE(read.errors.empty());
+  bool is_found = false;
+  std::string all;
+  for (const base::Error& error : read.errors) {
+    all += error.to_string() + "\n";
+    is_found |= error.where.line == GetParam().line &&
+                error.to_string().find(GetParam().says) != std::string::npos;
+  }
+  EXPECT_TRUE(is_found) << all;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongPlan,
+    ::testing::Values(
+        Wrong{"unknown_key", "plan: a\nrows:\n  - {id: a, suite: rates}\nrwos: []\n", 4,
+              "not known"},
+        Wrong{"unknown_row_key", "plan: a\nrows:\n  - id: a\n    suite: rates\n    rat: 5\n", 5,
+              "one of:"},
+        Wrong{"twice", "plan: a\nplan: b\nrows:\n  - {id: a, suite: rates}\n", 2, "twice"},
+        Wrong{"suite", "plan: a\nrows:\n  - {id: a, suite: rates2}\n", 3, "no suite"},
+        Wrong{"same_id", "plan: a\nrows:\n  - {id: a, suite: rates}\n  - {id: a, suite: rates}\n",
+              1, "two rows"},
+        Wrong{"rate", "plan: a\nrows:\n  - {id: a, suite: rates, rate: fast}\n", 3, "no rate"},
+        Wrong{"share", "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {drop_share: 2}}\n", 3,
+              "no share"},
+        Wrong{"vary", "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {vlan: {vary: up}}}\n", 3,
+              "one of"},
+        Wrong{"goal", "plan: a\nrows:\n  - {id: a, suite: search, goals: [nrd]}\n", 3, "nrd"},
+        Wrong{"repeats", "plan: a\nrows:\n  - {id: a, suite: rates, repeats: 0}\n", 3,
+              "whole number"},
+        Wrong{"anchor", "plan: &x a\nrows:\n  - {id: a, suite: rates}\n", 1, "anchors"},
+        Wrong{"alias", "plan: a\ntitle: *x\n", 2, "lias"},
+        Wrong{"no_rows", "plan: a\n", 1, "needs rows"}, Wrong{"list", "- a\n- b\n", 1, "mapping"},
+        Wrong{"bracket", "plan: a\nrows: [\n", 3, "no YAML"},
+        Wrong{"documents", "plan: a\n---\nplan: b\n", 3, "second document"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST(Plan, BoundsWhatItReads) {
+  EXPECT_FALSE(read_plan(std::string(2 << 20, 'a'), "p").errors.empty());
+  EXPECT_FALSE(read_plan(std::string(5000, '['), "p").errors.empty());
+}
+
+TEST(Plan, ChoosesRowsByTheirStart) {
+  auto plan = built_in_plan("quick");
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE(choose_rows(*plan, {"bridge", "cable"}).ok());
+  for (const Row& row : plan->rows)
+    EXPECT_TRUE(row.id.starts_with("bridge") || row.id.starts_with("cable"));
+  EXPECT_EQ(plan->rows.size(), 5U);
+  EXPECT_FALSE(choose_rows(*plan, {"nothing"}).ok());
+}
+
+TEST(Plan, ReadsTimesAndRates) {
+  EXPECT_DOUBLE_EQ(*parse_seconds("90"), 90);
+  EXPECT_DOUBLE_EQ(*parse_seconds("1h30m5s"), 5405);
+  EXPECT_DOUBLE_EQ(*parse_seconds("250ms"), 0.25);
+  for (const char* wrong : {"", "m", "10x", "-1", "nan", "1e9h"})
+    EXPECT_FALSE(parse_seconds(wrong).ok()) << wrong;
+  EXPECT_DOUBLE_EQ(*parse_rate("10k"), 10'000);
+  EXPECT_DOUBLE_EQ(*parse_rate("1.5 Mpps"), 1.5e6);
+  for (const char* wrong : {"", "k", "-5", "1e30", "fast"})
+    EXPECT_FALSE(parse_rate(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace merlon::lab
