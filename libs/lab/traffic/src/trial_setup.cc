@@ -17,12 +17,20 @@ constexpr double kNanos = 1e9;
 constexpr base::Nanos kMinGrace = 20'000'000, kMaxGrace = 500'000'000;
 constexpr std::uint64_t kL1Overhead = 20;  // preamble, start of frame, least gap
 constexpr std::uint32_t kDefaultMtu = 1500;
+constexpr double kCatchUpBurst = 256;  // frames: what fits the queues of most devices
 
 // The least n with which the tag's 32 bits hold `span`.
 unsigned shift_for(base::Nanos span) noexcept {
   unsigned n = 0;
   while (span >> n > 0xffff'ffffLL) ++n;
   return n;
+}
+
+// Frames that our own receiving side lost.
+std::uint64_t explained_losses(const TrialResult& result) {
+  std::int64_t lost = 0;
+  for (const LayerCounter& c : result.layers) lost += c.is_loss ? c.delta : 0;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(lost, 0));
 }
 
 base::Result<void> check_room(io::Port& port, std::uint32_t size) {
@@ -116,8 +124,15 @@ base::Result<std::unique_ptr<Trial>> Trial::create(const TrialSpec& spec, Endpoi
   const base::Nanos duration = trial->ledgers.front()->schedule().duration();
   trial->grace = std::clamp(duration / 10, kMinGrace, kMaxGrace);
   trial->time_shift = shift_for(duration + trial->grace + 2 * base::kNanosPerSecond);
-  trial->ports_.push_back({&a.port(), "sender port", a.port().counters()});
-  if (b != nullptr) trial->ports_.push_back({&b->port(), "receiver port", b->port().counters()});
+  if (b != nullptr && !spec.traffic.is_bidirectional) {
+    // What comes back to the sender's port is read too, or its ring would fill up.
+    Ledger* ledger = trial->ledgers.front().get();
+    trial->ears.push_back({&a.port(), 0, ledger, true, a.has_kernel_stamps()});
+  }
+  const bool does_a_receive = b == nullptr || spec.traffic.is_bidirectional;
+  trial->ports_.push_back({&a.port(), "sender port", does_a_receive, a.port().counters()});
+  if (b != nullptr)
+    trial->ports_.push_back({&b->port(), "receiver port", true, b->port().counters()});
   return trial;
 }
 
@@ -138,25 +153,22 @@ bool Trial::is_all_received() const noexcept {
                      [](const auto& l) { return l->received_count() >= l->offered_count(); });
 }
 
-// Counters of our own ports; returns frames that our receiving side lost.
-std::uint64_t Trial::add_layers(TrialResult& result) const {
-  std::uint64_t lost = 0;
+// Counters of our own ports.
+void Trial::add_layers(TrialResult& result) const {
   for (const PortBefore& p : ports_) {
     const io::PortCounters now = p.port->counters();
     const auto add = [&](const char* counter, std::uint64_t before, std::uint64_t after,
                          bool is_loss) {
       const auto delta = static_cast<std::int64_t>(after - before);
       result.layers.push_back({p.name, counter, delta, is_loss});
-      return after - before;
     };
     add("tx_packets", p.counters.tx_packets, now.tx_packets, false);
     add("tx_dropped", p.counters.tx_dropped, now.tx_dropped, false);
     add("tx_errors", p.counters.tx_errors, now.tx_errors, false);
     add("rx_packets", p.counters.rx_packets, now.rx_packets, false);
-    lost += add("rx_dropped", p.counters.rx_dropped, now.rx_dropped, true);
-    lost += add("rx_errors", p.counters.rx_errors, now.rx_errors, true);
+    add("rx_dropped", p.counters.rx_dropped, now.rx_dropped, p.does_receive);
+    add("rx_errors", p.counters.rx_errors, now.rx_errors, p.does_receive);
   }
-  return lost;
 }
 
 void Trial::add_rates(TrialResult& result, const TesterSettings& settings) const {
@@ -208,16 +220,36 @@ void Trial::add_stamp(TrialResult& result, const TesterSettings& settings, bool 
   std::uint64_t refused = 0;
   for (const auto& l : ledgers) refused += l->refused_count();
   const FrameCounts& f = result.frames;
-  const std::uint64_t unsent = f.intended - std::min(f.intended, f.offered + refused);
-  const double share =
-      f.intended > 0 ? static_cast<double>(unsent) / static_cast<double>(f.intended) : 0;
-  if (share <= settings.lateness_limit) return;
-  result.stamp = Stamp::kTesterLimited;
-  result.stamp_reasons.push_back(fmt::format(
-      "{:.1f} % of {} frames were still unsent {} ms after the end; {:.0f} % of the time went into "
-      "handing frames to the port, the sender was kept from its core for {:.1f} ms at most",
-      share * 100, f.intended, grace / 1'000'000, result.kpis["sender_port_share"] * 100,
-      static_cast<double>(sender.longest_gap) / 1e6));
+  const auto share_of = [&](std::uint64_t frames) {
+    return f.intended > 0 ? static_cast<double>(frames) / static_cast<double>(f.intended) : 0;
+  };
+  const double gap_ms = static_cast<double>(sender.longest_gap) / 1e6;
+  const double unsent = share_of(f.intended - std::min(f.intended, f.offered + refused));
+  if (unsent > settings.lateness_limit) {
+    result.stamp = Stamp::kTesterLimited;
+    result.stamp_reasons.push_back(fmt::format(
+        "{:.1f} % of {} frames were still unsent {} ms after the end; {:.0f} % of the time went "
+        "into handing frames to the port, the sender was kept from its core for {:.1f} ms at most",
+        unsent * 100, f.intended, grace / 1'000'000, result.kpis["sender_port_share"] * 100,
+        gap_ms));
+  }
+  // A device has to take a burst that only our own absence made.
+  const double caught_up = gap_ms / 1000 * spec.rate_pps;
+  if (share_of(refused) > settings.lateness_limit && caught_up >= kCatchUpBurst) {
+    if (result.stamp == Stamp::kClean) result.stamp = Stamp::kContaminated;
+    result.stamp_reasons.push_back(
+        fmt::format("the port refused {} frames; the sender, kept from its core for {:.1f} ms, had "
+                    "sent {:.0f} late ones at once",
+                    refused, gap_ms, caught_up));
+  }
+  const std::uint64_t lost_here = explained_losses(result);
+  if (share_of(lost_here) > settings.own_loss_limit) {
+    if (result.stamp == Stamp::kClean) result.stamp = Stamp::kContaminated;
+    result.stamp_reasons.push_back(
+        fmt::format("{} frames were lost in the tester's own receiving port; the receiver was kept "
+                    "from its core for {:.1f} ms at most",
+                    lost_here, static_cast<double>(receiver.longest_gap) / 1e6));
+  }
 }
 
 void Trial::add_kpis(TrialResult& result) const {
@@ -247,7 +279,8 @@ void Trial::add_kpis(TrialResult& result) const {
 TrialResult Trial::evaluate(const TesterSettings& settings, bool is_stopped) const {
   TrialResult result;
   result.spec = spec;
-  const std::uint64_t explained = add_layers(result);
+  add_layers(result);
+  const std::uint64_t explained = explained_losses(result);
   for (const auto& l : ledgers) l->evaluate(result, explained);
   add_rates(result, settings);
   add_kpis(result);

@@ -41,6 +41,7 @@ struct Trial {
   struct PortBefore {
     io::Port* port;
     std::string name;
+    bool does_receive;  // measured frames end here
     io::PortCounters counters;
   };
   struct Plan {
@@ -50,7 +51,7 @@ struct Trial {
   [[nodiscard]] base::Result<Plan> plan_direction(const FrameOptions& options) const;
   base::Result<void> add_direction(Endpoint& from, Endpoint& to, bool is_reverse);
   base::Result<void> add_attack(Endpoint& from);
-  std::uint64_t add_layers(TrialResult& result) const;
+  void add_layers(TrialResult& result) const;
   void add_rates(TrialResult& result, const TesterSettings& settings) const;
   void add_stamp(TrialResult& result, const TesterSettings& settings, bool is_stopped) const;
   void add_kpis(TrialResult& result) const;

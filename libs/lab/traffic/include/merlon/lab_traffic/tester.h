@@ -44,8 +44,10 @@ struct TesterSettings {
   int sender_core = -1, receiver_core = -1;  // -1: not pinned
   double drain_s = 0.3;  // silence after the last frame before counters are read (RFC 2544: 2)
   bool is_unsent_loss = true;  // frames of the schedule that could not be sent count as loss
-  double lateness_limit =
-      0.01;  // share of intended frames not offered that makes a trial tester-limited
+  // Share of intended frames not offered that makes a trial tester-limited.
+  double lateness_limit = 0.01;
+  // Share of frames lost in our own receiving port that makes a trial contaminated.
+  double own_loss_limit = 0;
 };
 
 // What runs while the trial does, once per 100 ms; called on the control thread.

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trials over a veth pair between two network namespaces. Skipped without root.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "merlon/lab_traffic/null_path.h"
+#include "merlon/lab_traffic/tester.h"
+
+namespace merlon::lab {
+namespace {
+
+bool shell(const std::string& command) {
+  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+class Veth : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0 || !shell("ip netns add " + gen_)) GTEST_SKIP() << "needs root and ip";
+    ASSERT_TRUE(shell("ip netns add " + sink_));
+    for (const std::string& n : {gen_, sink_})
+      shell("ip netns exec " + n + " sysctl -qw net.ipv6.conf.default.disable_ipv6=1");
+    ASSERT_TRUE(shell("ip link add g0 netns " + gen_ + " type veth peer name k0 netns " + sink_));
+    ASSERT_TRUE(shell("ip -n " + gen_ + " link set g0 up"));
+    ASSERT_TRUE(shell("ip -n " + sink_ + " link set k0 up"));
+    EndpointSpec a, b;
+    a.interface = "g0";
+    a.net_namespace = gen_;
+    b.interface = "k0";
+    b.net_namespace = sink_;
+    auto left = open_endpoint(a), right = open_endpoint(b);
+    ASSERT_TRUE(left.ok() && right.ok());
+    auto tester = Tester::create(std::move(*left), std::move(*right), {});
+    ASSERT_TRUE(tester.ok());
+    tester_ = std::move(*tester);
+  }
+  void TearDown() override {
+    tester_.reset();
+    shell("ip netns del " + gen_);
+    shell("ip netns del " + sink_);
+  }
+
+  const std::string gen_ = "labt-" + std::to_string(getpid()) + "-g";
+  const std::string sink_ = "labt-" + std::to_string(getpid()) + "-k";
+  std::unique_ptr<Tester> tester_;
+  const std::atomic<bool> stop_{false};
+};
+
+TEST_F(Veth, BothWaysWithVlansAndSizes) {
+  TrialSpec spec;
+  spec.rate_pps = 20'000;
+  spec.duration_s = 0.2;
+  spec.traffic.sizes = "68,1522,333";
+  spec.traffic.vlan = {Variation::kCycle, 3};
+  spec.traffic.flows = 100;
+  spec.traffic.is_bidirectional = true;
+  const auto r = tester_->run(spec, stop_);
+  ASSERT_TRUE(r.ok()) << r.error().message;
+  EXPECT_EQ(r->frames.intended, 4000u);
+  EXPECT_GT(r->frames.offered, 0u);
+  EXPECT_EQ(r->frames.lost, 0u);
+  EXPECT_EQ(r->frames.corrupted, 0u);
+  EXPECT_EQ(r->frames.reordered, 0u);
+  EXPECT_EQ(r->frames.received, r->frames.offered);
+  // The kernel's stamps are on our time scale: an arrival is after its hand-over and soon.
+  EXPECT_LT(r->latency_actual.percentile(0.5), 50'000'000);
+}
+
+TEST_F(Veth, NullPathIsCalibrated) {
+  NullPathSettings settings;
+  settings.trial_s = 0.1;
+  const auto n = calibrate_null_path(*tester_, settings, stop_);
+  ASSERT_TRUE(n.ok()) << n.error().message;
+  EXPECT_GT(n->calibration.ceiling_pps, 1000);
+  EXPECT_GT(n->calibration.cpu_s_per_packet, 0);
+  EXPECT_GE(n->calibration.latency_p99_ns, n->calibration.latency_p50_ns);
+  ASSERT_EQ(n->trials.size(), 2u);
+  EXPECT_EQ(n->trials[0].spec.id, "null.before.ceiling");
+}
+
+TEST_F(Veth, ALinkThatIsDownIsNoLossOfOurs) {
+  ASSERT_TRUE(shell("ip -n " + sink_ + " link set k0 down"));
+  TrialSpec spec;
+  spec.rate_pps = 1000;
+  spec.duration_s = 0.05;
+  const auto r = tester_->run(spec, stop_);
+  ASSERT_TRUE(r.ok());
+  EXPECT_EQ(r->frames.received, 0u);
+  EXPECT_NEAR(r->loss_ratio, 1, 1e-9);
+}
+
+}  // namespace
+}  // namespace merlon::lab
