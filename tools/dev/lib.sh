@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the commands of ./dev; sourced from the top of the tree.
-export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}
+# One cache serves every checkout: paths are hashed relative to the tree (debug information is mapped there too).
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_NOHASHDIR=1
 jobs=$(nproc)
 
 say() { printf '\033[1m== %s\033[0m\n' "$*" >&2; }
