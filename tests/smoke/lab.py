@@ -251,8 +251,10 @@ class Daemon:
 class Lab:
     """Client and server namespaces with the firewall between them."""
 
-    def __init__(self, context, mode="wire", policy=POLICY, mtu=1500, extra="", workers=1, start=True, driver="af_packet",
-                 zones=ZONES):
+    def __init__(self, context, mode="wire", policy=POLICY, mtu=1500, extra="", workers=1, start=True, driver=None,
+                 zones=ZONES, offloads=None):
+        """`driver`: a DPDK driver for the ports; without it they are kernel interfaces. `offloads`: whether the ends of
+        the veth pairs leave checksums and segments to hardware that is not there; only kernel interfaces carry that."""
         need_root()
         self.context = context
         number = context.next_number()
@@ -260,6 +262,7 @@ class Lab:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="merlon-smoke-"))
         self.policy, self.mtu, self.mode, self.extra, self.workers = policy, mtu, mode, extra, workers
         self.driver, self.zones = driver, zones
+        self.offloads = driver is None if offloads is None else offloads
         self.children = []
         self.daemon = Daemon(context.binaries, self.folder / "d", f"{PREFIX}{os.getpid()}-{number}", self.inside("f"))
         context.log_files.append(self.daemon.log)
@@ -284,28 +287,31 @@ class Lab:
     def _build(self):
         for name in self.spaces.values():
             run(["ip", "netns", "add", name])
-        c, f, s = (self.spaces[w] for w in "cfs")
-        run(["ip", "-n", f, "link", "add", "lan", "type", "veth", "peer", "name", "eth0", "netns", c])
-        run(["ip", "-n", f, "link", "add", "wan", "type", "veth", "peer", "name", "eth0", "netns", s])
-        for who, v4, v6 in (("c", CLIENT4, CLIENT6), ("s", SERVER4, SERVER6)):
-            # The sender's checksums and segments must be real: nothing behind a veth finishes them.
-            script = (f"sysctl -qw net.ipv6.conf.eth0.router_solicitations=0; ethtool -K eth0 tx off tso off gso off >/dev/null; ip link set lo up;"
-                      f"ip link set eth0 mtu {self.mtu} up; ip addr add {v4}/24 dev eth0; ip addr add {v6}/64 dev eth0 nodad")
-            run([*self.inside(who), "sh", "-c", script])
-        for port in ("lan", "wan"):
-            run([*self.inside("f"), "sh", "-c", f"sysctl -qw net.ipv6.conf.{port}.disable_ipv6=1; ip link set {port} mtu {self.mtu} up;"
-                                                f"ethtool -K {port} gro off >/dev/null"])
+        self._connect("lan", "c", CLIENT4, CLIENT6)
+        self.connect_server()
+
+    def connect_server(self):
+        self._connect("wan", "s", SERVER4, SERVER6)
+
+    def _connect(self, port, who, v4, v6):
+        run(["ip", "-n", self.spaces["f"], "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", self.spaces[who]])
+        # Behind a DPDK driver the sender's checksums and segments must be real: nothing finishes them.
+        finish = "" if self.offloads else "ethtool -K eth0 tx off tso off gso off >/dev/null;"
+        run([*self.inside(who), "sh", "-c", f"sysctl -qw net.ipv6.conf.eth0.router_solicitations=0; {finish} ip link set lo up;"
+                                            f"ip link set eth0 mtu {self.mtu} up; ip addr add {v4}/24 dev eth0; ip addr add {v6}/64 dev eth0 nodad"])
+        run([*self.inside("f"), "sh", "-c", f"sysctl -qw net.ipv6.conf.{port}.disable_ipv6=1; ip link set {port} mtu {self.mtu} up"])
 
     def config_text(self, policy=None):
         roles = "wires:\n  between: {ports: [lan, wan]}" if self.mode == "wire" else "taps: [lan, wan]"
         mtu = f", mtu: {self.mtu}" if self.mtu != 1500 else ""
+        kind = "interface: {0}" if self.driver is None else f'device: "net_{self.driver}_{{0}},iface={{0}}"'
         return f"""version: 1
 name: smoke
 state_directory: {self.daemon.state}
 workers: {{count: {self.workers}}}
 ports:
-  lan: {{device: "net_{self.driver}0,iface=lan"{mtu}}}
-  wan: {{device: "net_{self.driver}1,iface=wan"{mtu}}}
+  lan: {{{kind.format("lan")}{mtu}}}
+  wan: {{{kind.format("wan")}{mtu}}}
 {roles}
 zones:{self.zones}
 sessions: {{max: 20000}}

@@ -19,7 +19,7 @@ def refused_start(lab, seconds=15):
 
 def test_missing_interface(context):
     with Lab(context, start=False) as lab:
-        lab.daemon.config.write_text(lab.config_text().replace("iface=wan", "iface=wann"))
+        lab.daemon.config.write_text(lab.config_text().replace("interface: wan", "interface: wann"))
         done = refused_start(lab)
         check_equal(done.returncode, 1, "exit code")
         check_in('port wan: there is no network interface "wann"', done.stderr, "message")
@@ -32,6 +32,10 @@ def test_interface_vanishes(context):
         # The wire's other side is told.
         wait_for(lambda: lab.run_in("c", "cat", "/sys/class/net/eth0/carrier", check_code=False).stdout.strip() != "1", 5, "the client's link")
         check(lab.daemon.is_answering(), "the API answers")
+        # One of the same name takes its place, as when a virtual machine starts again.
+        lab.connect_server()
+        wait_for(lambda: {p["port"]: p["link"] for p in lab.daemon.rows("ports")}["wan"] == "up", 10, "show ports says up")
+        wait_for(lambda: lab.ping(count=1).returncode == 0, 10, "traffic passes again")
         check_equal(lab.daemon.stop(), 0, "exit code")
 
 

@@ -124,11 +124,9 @@ json effect_json(const SessionEffect& e) {
                         {"dropped", r.dropped},
                         {"kept", r.kept},
                         {"changed_rule", r.changed_rule}});
-  return {{"examined", e.examined},
-          {"dropped", e.dropped},
-          {"kept", e.kept},
-          {"changed_rule", e.changed_rule},
-          {"per_rule", std::move(per_rule)}};
+  return {{"examined", e.examined},         {"partial", e.is_partial},
+          {"dropped", e.dropped},           {"kept", e.kept},
+          {"changed_rule", e.changed_rule}, {"per_rule", std::move(per_rule)}};
 }
 
 json warnings_json(const base::Errors& warnings) {

@@ -106,19 +106,22 @@ void bind_workers(const Binding& b, const Section& root, engine::EngineConfig& e
 void bind_port_source(const Binding& b, const Node& node, const std::string& path,
                       engine::PortConfig& port) {
   const Section s(&node);
-  const unsigned sources = (node.find("device") != nullptr ? 1U : 0U) +
-                           (node.find("pci") != nullptr ? 1U : 0U) +
-                           (node.find("pcap") != nullptr ? 1U : 0U);
+  const unsigned sources =
+      (node.find("interface") != nullptr ? 1U : 0U) + (node.find("device") != nullptr ? 1U : 0U) +
+      (node.find("pci") != nullptr ? 1U : 0U) + (node.find("pcap") != nullptr ? 1U : 0U);
   if (sources != 1)
     b.error(node.key_place, path,
-            fmt::format("port \"{}\" has {} of \"device\", \"pci\" and \"pcap\"", node.key,
-                        sources == 0 ? "none" : "more than one"),
+            fmt::format("port \"{}\" has {} of \"interface\", \"pci\", \"device\" and \"pcap\"",
+                        node.key, sources == 0 ? "none" : "more than one"),
             "exactly one of them says what the port is");
   if (const Node* n = s.get("driver"); n != nullptr && node.find("pci") == nullptr)
     b.error(n->key_place, path + ".driver",
             fmt::format("\"driver\" in port \"{}\" needs \"pci\"", node.key),
             "only a card has a kernel driver to be bound to");
-  if (s.get("device") != nullptr) {
+  if (s.get("interface") != nullptr) {
+    port.type = engine::PortConfig::Type::kInterface;
+    s.read("interface", port.interface);
+  } else if (s.get("device") != nullptr) {
     port.type = engine::PortConfig::Type::kDevice;
     s.read("device", port.device);
   } else if (s.get("pci") != nullptr) {

@@ -25,7 +25,7 @@ std::vector<std::string> canonical_values(const Key& key, const Node* node) {
   } else {
     for (const Node& item : node->items) add(item.text);
   }
-  if (key.can_negate && out.size() == 1 && out.front() == "any") out.clear();
+  if (key.default_text == "any" && out.size() == 1 && out.front() == "any") out.clear();
   return out;
 }
 

@@ -191,6 +191,7 @@ LoadResult load(const std::string& name, FileProvider& files) {
     bind_settings(binding, config);
     bind_policy(binding, config);
     config.bundle = result.bundle;
+    result.state_directory = config.state_directory;
     config.tree = tree;
     if (result.errors.empty()) {
       result.config = std::move(config);

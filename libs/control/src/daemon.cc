@@ -206,7 +206,10 @@ void Daemon::note_change(const LifecycleEvent& event) {
   report.comment = event.revision.comment;
   report.cause = event.revision.reason;
   report.rules = runtime_.stats().rules;
-  if (event.action != "confirm") report.blocked_nanos = runtime_.last_apply().blocked_ns;
+  if (event.action != "confirm") {
+    report.blocked_nanos = runtime_.last_apply().blocked_ns;
+    report.sessions_ended = runtime_.last_apply().effect.dropped;
+  }
   events_->write(telemetry::EventType::kConfig, telemetry::format_config_event(report),
                  telemetry::Severity::kNotice, report.time);
 }
@@ -288,11 +291,10 @@ int Daemon::run(const LoadResult& start_file) {
 int run_daemon(const DaemonOptions& options) {
   install_signals();
   const LoadResult start_file = load_file(options.config_file);
-  // The state directory is needed before anything else; a broken start file leaves the default's.
+  // Needed before anything else; a start file that is no YAML leaves the default.
   std::string directory = options.state_directory;
-  if (directory.empty())
-    directory =
-        start_file.config ? start_file.config->state_directory : default_config().state_directory;
+  if (directory.empty()) directory = start_file.state_directory;
+  if (directory.empty()) directory = default_config().state_directory;
   auto store = Store::open(directory);
   if (!store) {
     std::fputs((store.error().to_string() + "\n").c_str(), stderr);

@@ -160,7 +160,7 @@ std::vector<PortStatus> DaemonView::ports() {
   for (std::uint16_t p = 0; p < e.config().ports.size(); ++p) {
     PortStatus s{
         .info = e.port(p).info(), .counters = e.port(p).counters(), .role = role_of(p), .zone = {}};
-    s.zone = policy->zones().name(policy->zones().zone(p, 0));
+    s.zone = policy->zones().label(p);
     if (p < before.ports.size() && p < last.ports.size()) {
       const io::PortCounters &a = before.ports[p], &b = last.ports[p];
       s.rx_packets_per_second = per_second(a.rx_packets, b.rx_packets, passed);
@@ -298,9 +298,9 @@ std::vector<DroppedPacket> DaemonView::dropped_packets(DropReason reason) {
                     .bytes = {}};
     if (p.info.rule != base::kNoRule) d.rule = runtime_.names().rule(p.info.rule);
     d.port = runtime_.names().port(p.info.in_port);
-    d.zone = policy->zones().name(policy->zones().zone(p.info.in_port, 0));
     d.bytes.assign(p.data().begin(), p.data().end());
-    fill_endpoints(d, runtime_.engine()->config());
+    const std::uint16_t vlan = fill_endpoints(d, runtime_.engine()->config());
+    d.zone = policy->zones().name(policy->zones().zone(p.info.in_port, vlan, d.source));
     out.push_back(std::move(d));
   }
   std::ranges::reverse(out);

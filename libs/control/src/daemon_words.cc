@@ -7,7 +7,7 @@
 
 namespace merlon::control {
 
-void fill_endpoints(DroppedPacket& packet, const engine::EngineConfig& config) {
+std::uint16_t fill_endpoints(DroppedPacket& packet, const engine::EngineConfig& config) {
   const auto burst = std::make_unique<packet::Burst>();
   packet::Burst& b = *burst;
   const std::uint16_t domain = 0;
@@ -27,6 +27,7 @@ void fill_endpoints(DroppedPacket& packet, const engine::EngineConfig& config) {
     packet.source_port = swapped ? k.port_b : k.port_a;
     packet.destination_port = swapped ? k.port_a : k.port_b;
   }
+  return k.vlan_outer;
 }
 
 }  // namespace merlon::control

@@ -7,6 +7,7 @@
 namespace merlon::control {
 
 // Addresses, ports and protocol of a kept packet, by the parser; nothing where it can't be parsed.
-void fill_endpoints(DroppedPacket& packet, const engine::EngineConfig& config);
+// The outer VLAN id comes back.
+std::uint16_t fill_endpoints(DroppedPacket& packet, const engine::EngineConfig& config);
 
 }  // namespace merlon::control

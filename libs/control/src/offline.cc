@@ -11,6 +11,7 @@
 #include "merlon/client/packet_words.h"
 #include "merlon/control/config_print.h"
 #include "merlon/control/daemon_view.h"
+#include "merlon/control/schema.h"
 #include "merlon/io/ring_port.h"
 
 namespace merlon::control {
@@ -74,6 +75,45 @@ int run_check(const CheckOptions& options) {
   if (!report.errors.empty()) return kCheckFailed;
   std::fputs((sizes_text(*report.config) + fmt::format("{}: ok\n", options.config_file)).c_str(),
              stdout);
+  return 0;
+}
+
+int run_explain_key(const ExplainKeyOptions& options) {
+  if (options.key.empty()) {
+    for (const Key& key : schema())
+      if (key.path.find('.') == std::string_view::npos)
+        fmt::print("{:<18}{}\n", key.path, key.help);
+    return 0;
+  }
+  const Key* key = find_key(options.key);
+  if (key == nullptr) {
+    std::fputs(explain_key(options.key).c_str(), stderr);
+    return kFailed;
+  }
+  if (options.output != "json") {
+    std::fputs(explain_key(options.key).c_str(), stdout);
+    return 0;
+  }
+  nlohmann::ordered_json out = {{"path", key->path},
+                                {"help", key->help},
+                                {"type", key_type_name(key->type)},
+                                {"is_list", key->is_list},
+                                {"is_required", key->is_required},
+                                {"can_negate", key->can_negate},
+                                {"takes_effect", reload_name(key->reload)},
+                                {"since", key->since}};
+  const auto add = [&out](const char* name, std::string_view value) {
+    if (!value.empty()) out[name] = value;
+  };
+  add("choices", key->choices);
+  add("unit", key->unit);
+  add("default", key->default_text);
+  add("example", key->example);
+  if (key->min != 0 || key->max != 0) {
+    out["min"] = key->min;
+    out["max"] = key->max;
+  }
+  fmt::print("{}\n", out.dump(2));
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "merlon/io/af_packet_port.h"
 #include "merlon/io/pcap_port.h"
 #ifdef MERLON_WITH_DPDK
 #include "merlon/io/dpdk_port.h"
@@ -19,30 +20,70 @@ using engine::EngineConfig;
 using engine::PortConfig;
 using Ports = std::vector<std::unique_ptr<io::Port>>;
 
-bool is_native(const PortConfig& p) { return p.type == PortConfig::Type::kPcap; }
-
-base::Result<Ports> open_captures(const EngineConfig& config) {
-  auto pool = io::BufferPool::create({});
-  if (!pool) return pool.error();
-  Ports ports;
-  for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
-    const PortConfig& p = config.ports[n];
-    auto port = io::PcapPort::create(
-        {.name = p.name, .number = n, .read_path = p.read_file, .write_path = p.write_file}, *pool);
-    if (!port) return port.error();
-    ports.push_back(std::move(*port));
-  }
-  return ports;
+bool needs_dpdk(const PortConfig& p) {
+  return p.type == PortConfig::Type::kPci || p.type == PortConfig::Type::kDevice;
 }
+bool is_capture(const PortConfig& p) { return p.type == PortConfig::Type::kPcap; }
 
-#ifdef MERLON_WITH_DPDK
 // Receive queues of a port: as configured, else one per worker where the driver spreads
-// symmetrically. Software devices don't: one worker polls them and spreads.
+// symmetrically. Other ports don't: one worker polls them and spreads.
 unsigned receive_queues(const PortConfig& p, unsigned workers) {
   if (p.rx_queues != 0) return std::min<unsigned>(p.rx_queues, workers);
   return p.type == PortConfig::Type::kPci ? workers : 1;
 }
 
+io::AfPacketPortSettings interface_settings(const EngineConfig& config, std::uint16_t number) {
+  constexpr std::uint32_t kMinRing = 4096;
+  const PortConfig& p = config.ports[number];
+  io::AfPacketPortSettings s;
+  s.name = p.name;
+  s.number = number;
+  s.interface = p.interface;
+  s.rx_queues = receive_queues(p, config.workers);
+  s.tx_queues = config.workers;
+  s.rx_frames = std::max<std::uint32_t>(p.rx_descriptors, kMinRing);
+  s.mtu = p.mtu;
+  s.is_promiscuous = p.promiscuous;
+  s.link_wait_ms = 2000;
+  return s;
+}
+
+// Buffers that cannot run out: what the workers hold and what waits between them. Received frames
+// wait in the kernel's ring.
+io::BufferPoolSettings native_buffers(const EngineConfig& config) {
+  constexpr std::uint32_t kInBursts = 256, kHandOverRing = 4096, kLargePerWorker = 256;
+  const auto workers = static_cast<std::uint32_t>(config.workers);
+  return {.small_count = 1024 + workers * (config.fragments.max_held + kInBursts) +
+                         workers * (workers - 1) * kHandOverRing,
+          .large_count = workers * kLargePerWorker};
+}
+
+// Captures take what comes as it is: there, notes for the kernel have no place.
+base::Result<Ports> open_native(const EngineConfig& config) {
+  auto pool = io::BufferPool::create(native_buffers(config));
+  if (!pool) return pool.error();
+  const bool has_captures = std::ranges::any_of(config.ports, is_capture);
+  Ports ports;
+  for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
+    const PortConfig& p = config.ports[n];
+    if (is_capture(p)) {
+      auto port = io::PcapPort::create(
+          {.name = p.name, .number = n, .read_path = p.read_file, .write_path = p.write_file},
+          *pool);
+      if (!port) return port.error();
+      ports.push_back(std::move(*port));
+    } else {
+      io::AfPacketPortSettings settings = interface_settings(config, n);
+      settings.carries_offloads = !has_captures;
+      auto port = io::AfPacketPort::create(std::move(settings), *pool);
+      if (!port) return port.error();
+      ports.push_back(std::move(*port));
+    }
+  }
+  return ports;
+}
+
+#ifdef MERLON_WITH_DPDK
 base::Result<void> start_dpdk(const EngineConfig& config, const PortOptions& options,
                               std::uint32_t buffers) {
   if (io::Dpdk::is_started()) return {};
@@ -74,6 +115,12 @@ base::Result<Ports> open_dpdk(const EngineConfig& config, const PortOptions& opt
   Ports ports;
   for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
     const PortConfig& p = config.ports[n];
+    if (p.type == PortConfig::Type::kInterface) {
+      auto port = io::AfPacketPort::create(interface_settings(config, n), *pool);
+      if (!port) return port.error();
+      ports.push_back(std::move(*port));
+      continue;
+    }
     auto port =
         io::DpdkPort::create({.name = p.name,
                               .number = n,
@@ -98,17 +145,18 @@ base::Result<Ports> open_dpdk(const EngineConfig& config, const PortOptions& opt
 
 PortFactory live_ports(PortOptions options) {
   return [options = std::move(options)](const EngineConfig& config) -> base::Result<Ports> {
-    const auto natives = static_cast<std::size_t>(std::ranges::count_if(config.ports, is_native));
-    if (natives == config.ports.size()) return open_captures(config);
-    if (natives != 0)
+    if (std::ranges::none_of(config.ports, needs_dpdk)) return open_native(config);
+    if (std::ranges::any_of(config.ports, is_capture))
       return Error{.code = Errc::kUnsupported,
-                   .message = "capture files and devices can't be ports of one daemon",
+                   .message = "capture files and DPDK devices can't be ports of one daemon",
                    .hint = "give the device string net_pcap0,rx_pcap=FILE for the capture"};
 #ifdef MERLON_WITH_DPDK
     return open_dpdk(config, options);
 #else
-    return Error{.code = Errc::kUnsupported,
-                 .message = "this build has no device ports: DPDK was left out"};
+    return Error{
+        .code = Errc::kUnsupported,
+        .message = "this build has no ports by PCI address or device string: DPDK was left out",
+        .hint = "`interface` ports and capture files work without DPDK"};
 #endif
   };
 }

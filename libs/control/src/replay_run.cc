@@ -95,7 +95,8 @@ LoadResult load_configuration(const ReplayOptions& o) {
             .hint = "give a configuration in one file, or leave --policy out"}},
         .warnings = {},
         .bundle = {},
-        .draft = {}};
+        .draft = {},
+        .state_directory = {}};
   }
   Bundle bundle = Bundle::of(std::move(text), o.config_file.empty() ? "(built in)" : o.config_file);
   bundle.files.push_back({name, *policy});

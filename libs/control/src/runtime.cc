@@ -17,6 +17,8 @@ using base::Action;
 using flow::Session;
 
 constexpr std::size_t kMaxFindings = 200;
+// Of these a change is foretold; half a second's work.
+constexpr std::uint64_t kMaxExamined = 1'000'000;
 
 std::uint64_t nanos_since(base::Nanos start) {
   return static_cast<std::uint64_t>(base::wall_clock_now() - start);
@@ -58,6 +60,15 @@ class EffectCounter {
     } else {
       ++effect_.changed_rule;
       ++per_rule.changed_rule;
+    }
+  }
+
+  void add_all(engine::Engine& engine) {
+    engine::SessionWalk walk(
+        engine, [](const Session&, const flow::SessionCold&, base::Ticks) { return true; });
+    for (std::vector<engine::SessionView> views; walk.next(views);) {
+      if ((effect_.is_partial = effect_.examined >= kMaxExamined)) return;
+      for (const engine::SessionView& view : views) add(view);
     }
   }
 
@@ -130,10 +141,7 @@ base::Result<SessionEffect> Runtime::preview(const LoadedConfig& /*running*/,
   const policy::CompileResult compiled = policy::compile(candidate.policy, scratch, limits_);
   if (compiled.snapshot == nullptr) return compiled.errors.front();
   EffectCounter effect(*compiled.snapshot, scratch, slots_);
-  engine::SessionWalk walk(
-      *engine_, [](const Session&, const flow::SessionCold&, base::Ticks) { return true; });
-  for (std::vector<engine::SessionView> views; walk.next(views);)
-    for (const engine::SessionView& view : views) effect.add(view);
+  effect.add_all(*engine_);
   return effect.finish();
 }
 
@@ -161,6 +169,9 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running,
     if (auto started = start(candidate, std::move(snapshot)); !started) return started.error();
     report.published = base::wall_clock_now();
   } else {
+    EffectCounter effect(*next, slots_, slots_);
+    effect.add_all(*engine_);
+    report.effect = effect.finish();
     const engine::PublishReport published = engine_->publish(std::move(snapshot));
     if (!published.all_passed)
       return base::Error{

@@ -58,13 +58,24 @@ constexpr std::array kKeys{
         .example = "[2, 3, 4, 5]"},
 
     Key{.path = "ports", .type = kNamed, .help = "Network ports by name.", .reload = kRestart},
-    section("ports.*", "One port. Exactly one of `device`, `pci` and `pcap` says what it is."),
+    section("ports.*",
+            "One port. Exactly one of `interface`, `pci`, `device` and `pcap` says what it "
+            "is."),
+    Key{.path = "ports.*.interface",
+        .type = kText,
+        .help =
+            "Kernel network interface. Fragments, VLAN tags and frames of any size pass as they "
+            "are, and so do super-frames and checksums that virtual interfaces leave to "
+            "hardware, unless there are ports of other kinds beside it.",
+        .max = 15,
+        .reload = kRestart,
+        .example = "eth1"},
     Key{.path = "ports.*.device",
         .type = kText,
         .help = "DPDK device string of a port without a PCI address.",
         .max = kTextLimit,
         .reload = kRestart,
-        .example = "\"net_af_packet0,iface=eth1\""},
+        .example = "\"net_af_xdp0,iface=eth1\""},
     Key{.path = "ports.*.pci",
         .type = kPciAddress,
         .help = "PCI address of a network card's port.",
@@ -93,7 +104,7 @@ constexpr std::array kKeys{
         .example = "out.pcap"},
     Key{.path = "ports.*.mtu",
         .type = kInteger,
-        .help = "Largest IP packet; without it the card's setting is left as it is.",
+        .help = "Largest IP packet; without it the port's setting is left as it is.",
         .unit = "bytes",
         .min = 68,
         .max = 16000,
@@ -101,7 +112,7 @@ constexpr std::array kKeys{
         .example = "9000"},
     Key{.path = "ports.*.rx_queues",
         .type = kInteger,
-        .help = "Receive queues; without it one per worker.",
+        .help = "Receive queues; without it one per worker on cards and one on other ports.",
         .unit = "queues",
         .min = 1,
         .max = 64,
@@ -109,7 +120,7 @@ constexpr std::array kKeys{
         .example = "4"},
     Key{.path = "ports.*.rx_descriptors",
         .type = kInteger,
-        .help = "Length of each receive queue.",
+        .help = "Length of each receive queue; of a kernel interface at least 4096.",
         .default_text = "1024",
         .unit = "packets",
         .min = 64,
@@ -152,8 +163,10 @@ constexpr std::array kKeys{
         .example = "false"},
     Key{.path = "wires.*.fail_open",
         .type = kBool,
-        .help = "Forward packets unjudged when the engine can't judge them (session table full, no "
-                "valid policy).",
+        .help =
+            "Forward packets of new sessions unjudged while the session table is full and nothing "
+            "may be evicted. Never stands in for a policy: without a valid configuration nothing "
+            "is forwarded.",
         .default_text = "false",
         .reload = kRestart,
         .example = "true"},

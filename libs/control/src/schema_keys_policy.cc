@@ -146,8 +146,12 @@ constexpr std::array kKeys{
           "[office, 192.0.2.0/24, \"!guests\"]"),
     names("policy.rules[].destination",
           "Destination: address objects, addresses, prefixes, ranges.", "web-servers"),
-    names("policy.rules[].service",
-          "Services: service objects, tcp/443, udp/53, icmp/echo-request.", "[tcp/80, tcp/443]"),
+    Key{.path = "policy.rules[].service",
+        .type = kName,
+        .help = "Services: service objects, tcp/443, udp/53, icmp/echo-request.",
+        .default_text = "any",
+        .is_list = true,
+        .example = "[tcp/80, tcp/443]"},
     Key{.path = "policy.rules[].applied_to",
         .type = kName,
         .help = "Zones or ports whose traffic the rule is for; without it everywhere.",
@@ -180,7 +184,9 @@ constexpr std::array kKeys{
         .example = "keep"},
     Key{.path = "policy.rules[].max_sessions",
         .type = kInteger,
-        .help = "Sessions of this rule at one time; 0 is no limit.",
+        .help =
+            "Sessions of this rule at one time, per worker; those of before the limit count too. "
+            "0 is no limit.",
         .default_text = "0",
         .unit = "sessions",
         .min = 0,
@@ -189,7 +195,9 @@ constexpr std::array kKeys{
         .example = "10000"},
     Key{.path = "policy.rules[].max_sessions_per_source",
         .type = kInteger,
-        .help = "Sessions of this rule at one time from one source address; 0 is no limit.",
+        .help =
+            "Sessions that a source address may have open, whatever their rule, for this rule to "
+            "open one more, per worker; 0 is no limit.",
         .default_text = "0",
         .unit = "sessions",
         .min = 0,

@@ -46,7 +46,8 @@ constexpr std::array kKeys{
         .example = "100000"},
     Key{.path = "sessions.max_per_source",
         .type = kInteger,
-        .help = "Sessions of one source address; 0 is no limit.",
+        .help = "Sessions of one source address at one time, per worker; those of before the limit "
+                "count too. 0 is no limit.",
         .default_text = "0",
         .unit = "sessions",
         .min = 0,

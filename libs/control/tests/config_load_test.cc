@@ -36,7 +36,7 @@ state_directory: /tmp/state
 workers: {count: 2, cores: [4, 6]}
 ports:
   lan: {pci: "0000:8a:00.1", driver: vfio-pci, mtu: 9000, rx_queues: 3, rx_descriptors: 512, tx_descriptors: 256}
-  wan: {device: "net_af_packet0,iface=wan", promiscuous: false}
+  wan: {interface: wan.100, promiscuous: false}
   tap0: {pcap: {read: a.pcap, write: b.pcap}}
 wires:
   w: {ports: [wan, lan], follow_link: false, fail_open: true}
@@ -112,7 +112,8 @@ TEST(ConfigLoad, EveryKeyReachesItsValue) {
   EXPECT_EQ(e.ports[0].rx_descriptors, 512);
   EXPECT_EQ(e.ports[0].tx_descriptors, 256);
   EXPECT_TRUE(e.ports[0].promiscuous);
-  EXPECT_EQ(e.ports[1].device, "net_af_packet0,iface=wan");
+  EXPECT_EQ(e.ports[1].type, engine::PortConfig::Type::kInterface);
+  EXPECT_EQ(e.ports[1].interface, "wan.100");
   EXPECT_FALSE(e.ports[1].promiscuous);
   EXPECT_EQ(e.ports[2].type, engine::PortConfig::Type::kPcap);
   EXPECT_EQ(e.ports[2].read_file + e.ports[2].write_file, "a.pcapb.pcap");
@@ -402,7 +403,7 @@ TEST(Schema, PagesAreUpToDate) {
 TEST(Schema, ExplainsAndCompletes) {
   EXPECT_EQ(explain_key("ports.wan.mtu"),
             "ports.*.mtu\n"
-            "  Largest IP packet; without it the card's setting is left as it is.\n"
+            "  Largest IP packet; without it the port's setting is left as it is.\n"
             "  type         whole number\n"
             "  range        68 to 16000\n"
             "  unit         bytes\n"

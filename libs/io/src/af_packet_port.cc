@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "af_packet_path.h"
 #include "kernel_link.h"
@@ -127,8 +129,7 @@ base::Result<void> AfPacketPort::open() {
             "offloads={}",
             s.name, s.interface, mac_.to_string(), s.rx_queues, s.tx_queues, rx_[0]->slot_count,
             rx_[0]->slot_size, mtu, s.carries_offloads ? "carried" : "completed");
-  if (kernel) link_ = {kernel->is_up, kernel->is_full_duplex, kernel->speed_mbps};
-  log_link();
+  wait_for_link();
   return {};
 }
 
@@ -141,7 +142,7 @@ base::Result<void> AfPacketPort::find_interface() {
   index_ = interface_index(control_, s.interface);
   if (index_ == 0)
     return make_error(base::Errc::kNotFound,
-                      fmt::format("port {}: there is no interface {}", s.name, s.interface),
+                      fmt::format("port {}: there is no network interface \"{}\"", s.name, s.interface),
                       "`ip -br link` lists the interfaces of this network namespace");
   ifreq r = make_request(s.interface);
   if (::ioctl(control_, SIOCGIFHWADDR, &r) != 0 ||
@@ -269,6 +270,21 @@ PortInfo AfPacketPort::info() const {
   return i;
 }
 
+AfPacketPort::Link AfPacketPort::read_link() const {
+  const auto kernel = read_kernel_link(control_, settings_.interface);
+  return kernel ? Link{kernel->is_up, kernel->is_full_duplex, kernel->speed_mbps} : Link{};
+}
+
+void AfPacketPort::wait_for_link() {
+  using namespace std::chrono_literals;
+  link_ = read_link();
+  for (unsigned waited = 0; !link_.is_up && waited < settings_.link_wait_ms; waited += 20) {
+    std::this_thread::sleep_for(20ms);
+    link_ = read_link();
+  }
+  log_link();
+}
+
 void AfPacketPort::log_link() const {
   if (!link_.is_up) {
     base::log(base::LogLevel::kWarning, "port", "{}: link down", settings_.name);
@@ -318,9 +334,7 @@ bool AfPacketPort::poll_link() {
   follow_interface();
   tell_refused_frames();
   if (is_held_down_) return false;
-  const auto kernel = read_kernel_link(control_, settings_.interface);
-  const Link now =
-      kernel ? Link{kernel->is_up, kernel->is_full_duplex, kernel->speed_mbps} : Link{false};
+  const Link now = read_link();
   if (now == link_) return false;
   link_ = now;
   log_link();

@@ -69,6 +69,9 @@ struct LoadResult {
   // The policy as far as it could be read, when there are errors but the tree was readable: lets
   // the caller add the compiler's errors, so that all come at once.
   std::optional<policy::PolicyModel> draft;
+  // The configuration's or, when there are errors but the tree was readable, what it says of this
+  // key: the last valid revision lies there. Empty: nothing was readable.
+  std::string state_directory;
 };
 
 // Reads `name` and what it includes.

@@ -28,7 +28,8 @@ struct SessionEffect {
     std::string rule;
     std::uint64_t dropped = 0, kept = 0, changed_rule = 0;
   };
-  std::uint64_t examined = 0;      // live sessions judged again
+  std::uint64_t examined = 0;      // live sessions judged again; a million at most
+  bool is_partial = false;         // there are more
   std::uint64_t dropped = 0;       // would lose their permit
   std::uint64_t kept = 0;          // verdict would change, but the rule says keep
   std::uint64_t changed_rule = 0;  // same verdict by another rule
@@ -40,7 +41,7 @@ struct ApplyReport {
   std::uint64_t blocked_ns = 0;  // longest time that a worker was kept from packets
   std::uint64_t compile_ns = 0;
   std::size_t memory_size = 0;  // bytes of the new snapshot
-  SessionEffect effect;
+  SessionEffect effect;  // on the sessions that lived just before; they end with their next packet
 };
 
 struct CheckFindings {

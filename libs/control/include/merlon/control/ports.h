@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Opens the ports that a configuration names: capture files natively, everything else through DPDK,
-// which is started when the first such port is met. control-only; once per process.
+// Opens the ports that a configuration names: capture files and kernel interfaces natively, cards
+// and device strings through DPDK, which is started only when there are some. control-only; once
+// per process.
 #include "merlon/control/runtime.h"
 
 namespace merlon::control {
@@ -12,7 +13,8 @@ struct PortOptions {
   std::vector<std::string> eal_arguments;  // for DPDK's EAL, as they are
 };
 
-// kUnsupported for a mix of capture files and DPDK ports: their packet buffers differ.
+// All ports share one kind of packet memory: native, or DPDK's where a port needs it. kUnsupported
+// for capture files beside DPDK ports.
 PortFactory live_ports(PortOptions options);
 
 }  // namespace merlon::control

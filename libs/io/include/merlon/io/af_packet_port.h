@@ -49,6 +49,7 @@ struct AfPacketPortSettings {
   // completed on receipt; super-frames come whole and are too large to be sent again. Native
   // buffers only.
   bool carries_offloads = false;
+  unsigned link_wait_ms = 0;  // at most this long for the link at start
 };
 
 // What happened on an AF_PACKET port beyond PortCounters.
@@ -106,6 +107,8 @@ class AfPacketPort : public Port {
   base::Result<void> share_queues();
   base::Result<void> bind_queues();
   void read_mac();
+  [[nodiscard]] Link read_link() const;
+  void wait_for_link();
   void log_link() const;
   void tell_refused_frames();
   void follow_interface();
