@@ -14,8 +14,7 @@ void ceiling_above_devices(const Run& run, Finding& finding) {
   for (const Calibration& c : run.calibrations) ceiling = std::max(ceiling, c.ceiling_pps);
   unsigned near = 0, all = 0;
   for (const TrialResult& trial : run.trials) {
-    if (trial.spec.is_warm_up || trial.spec.row.starts_with("calibration") ||
-        trial.spec.row.starts_with("cable"))
+    if (trial.spec.is_warm_up || trial.spec.row.empty() || trial.spec.row.starts_with("cable"))
       continue;
     ++all;
     near += trial.stamp == Stamp::kTesterLimited ? 1 : 0;

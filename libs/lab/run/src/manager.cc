@@ -100,7 +100,7 @@ Result<void> Manager::stand(Row& row) {
     standing.load_s = *loaded;
   }
   standing.runner = std::make_unique<TrialRunner>(services_, *standing.device);
-  standing.setup_s = services_.now() - started;
+  standing.setup_s = std::round((services_.now() - started) * 1e3) / 1e3;
   standing_ = std::move(standing);
   return {};
 }
@@ -119,7 +119,7 @@ Result<TrialResult> Manager::trial(Row& row, const std::string& id, const TrialR
   if (stop_) return interrupted();
   TrialSpec spec;
   spec.id = id;
-  spec.row = row.id;
+  if (book_.row(row.id) != nullptr) spec.row = row.id;  // the calibration is no row of the plan
   spec.rate_pps = request.rate_pps;
   spec.duration_s = request.duration_s;
   spec.traffic = request.traffic;

@@ -33,11 +33,17 @@ ChartSpec bars(std::string id, Text title, std::string y, std::string rows) {
   return out;
 }
 
-// "function" names what is switched on, for charts; "needs" what the build must have for that.
+// "function" names what is switched on, for charts; "needs" what the build must have for that, and
+// "config" the sections of Merlon's configuration that switch it on.
 std::map<std::string, std::string> options_of(const std::string& function,
                                               const std::string& needs) {
   std::map<std::string, std::string> options{{"function", function}};
-  if (!needs.empty()) options["needs"] = needs;
+  if (needs.empty()) return options;
+  options["needs"] = needs;
+  if (needs.find("ddos") != std::string::npos) options["config"] += "guard: {enabled: true}\n";
+  if (needs.find("detection") != std::string::npos)
+    options["config"] += "detect: {enabled: true}\n";
+  if (needs.find("offload") != std::string::npos) options["config"] += "offload: {enabled: true}\n";
   return options;
 }
 
@@ -185,7 +191,7 @@ Plan dfw_plan() {
     plan.rows.push_back(most);
   }
   DeviceSpec offload = merlon_device("wire", 4000);
-  offload.options["needs"] = "offload";
+  offload.options = options_of("offload", "offload");
   Row row = row_of("cost.merlon-offload",
                    {"Merlon with off-load, cost", "Merlon с аппаратной разгрузкой, цена"},
                    "connection_cost", offload);

@@ -46,7 +46,8 @@ Result<std::vector<TrialResult>> RowAtWork::trials(const TrialRequest& request) 
   // Contaminated trials are done again, at most as many times as trials were asked for and while
   // there is time.
   while (good < wanted && tries < 2 * wanted) {
-    if (tries >= wanted && seconds_left() < request.duration_s) break;
+    // Its share of the budget is meant for good trials; as much again may go to repetitions.
+    if (tries >= wanted && seconds_left() + allowance_s_ < request.duration_s) break;
     auto result = trial(request);
     if (!result) return result.error();
     ++tries;

@@ -26,8 +26,10 @@ Result<void> run_once(RowRun& run, const Deed& deed, bool may_kill) {
   for (unsigned i = 0; i < std::max(1U, row.repeats); ++i) {
     TrialRequest request = rates_request(row);
     request.may_kill_device = may_kill;
-    request.during = [&deed, at = row.duration_s / 3, is_done = false](
+    request.during = [&deed, at = row.duration_s / 3, is_done = false, last = 0.0](
                          double elapsed, Device& device, Kpis& kpis) mutable -> Result<void> {
+      if (elapsed < last) is_done = false;  // the trial is done again
+      last = elapsed;
       if (is_done || elapsed < at) return {};
       is_done = true;
       kpis["event_at_s"] = elapsed;
@@ -117,8 +119,10 @@ Result<void> run_coupling(RowRun& run) {
   const double per_s = parameter(row, "changes_per_s");
   const unsigned count = row.device.rules;
   TrialRequest request = quiet;
-  request.during = [&row, per_s, count, done = 0.0](double elapsed, Device& device,
-                                                    Kpis& kpis) mutable -> Result<void> {
+  request.during = [&row, per_s, count, done = 0.0, last = 0.0](
+                       double elapsed, Device& device, Kpis& kpis) mutable -> Result<void> {
+    if (elapsed < last) done = 0;  // the next trial
+    last = elapsed;
     while (done < elapsed * per_s) {
       auto changed =
           commit(device, kpis, rules_of(row, count + (static_cast<unsigned>(done) % 2), 1));

@@ -213,4 +213,29 @@ Result<void> run_effectiveness(RowRun& run) {
   return {};
 }
 
+// What a passive device took in, by its own counters: frames reach the sink past it whether it
+// keeps up or not.
+Result<void> run_monitor(RowRun& run) {
+  Row& row = run.row();
+  TrialRequest request = maximum_request(row);
+  if (auto warm = warm_up(run, request); !warm) return warm;
+  auto trials = run.trials(request);
+  if (!trials) return trials.error();
+  std::vector<double> rates, losses;
+  for (const TrialResult& trial : *trials) {
+    double seen = 0;
+    for (const LayerCounter& counter : trial.layers)
+      if (counter.layer.starts_with("merlon port") && counter.counter == "received")
+        seen += static_cast<double>(counter.delta);
+    const double passed = static_cast<double>(trial.frames.received);
+    rates.push_back(trial.sending_s > 0 ? seen / trial.sending_s : 0);
+    losses.push_back(passed > 0 ? std::max(0.0, 1 - seen / passed) : 0);
+  }
+  std::sort(rates.begin(), rates.end());
+  std::sort(losses.begin(), losses.end());
+  row.kpis["monitored_pps"] = rates[rates.size() / 2];
+  row.kpis["unseen_ratio"] = losses[losses.size() / 2];
+  return {};
+}
+
 }  // namespace merlon::lab

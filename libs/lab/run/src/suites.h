@@ -18,6 +18,7 @@ base::Result<void> run_initial_packet(RowRun& run);
 base::Result<void> run_part(RowRun& run);
 base::Result<void> run_protected_goodput(RowRun& run);
 base::Result<void> run_effectiveness(RowRun& run);
+base::Result<void> run_monitor(RowRun& run);
 // suite_rfc2544.cc
 base::Result<void> run_rfc2544_throughput(RowRun& run);
 base::Result<void> run_rfc2544_latency(RowRun& run);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace merlon::lab {
 
@@ -98,7 +99,8 @@ Result<TrialResult> TrialRunner::run(const TrialSpec& spec, const TrialRequest& 
   result.loss_sentence_ru = place.sentence.ru;
   result.commands = device_.commands();
   judge(request, null_path, result);
-  result.effective_s = services_.now() - started;
+  // In whole milliseconds: decisions that rest on it must not hang on a clock's last bits.
+  result.effective_s = std::round((services_.now() - started) * 1e3) / 1e3;
   return result;
 }
 

@@ -4,6 +4,7 @@
 // and time that passes only when something takes time. Deterministic: the same requests give the
 // same results.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <string>
@@ -106,7 +107,7 @@ class FakeDevice final : public Device {
 
   // What the tester's simulation asks.
   [[nodiscard]] double capacity() const { return option(spec_, "capacity", 1e9); }
-  [[nodiscard]] double buffer() const { return option(spec_, "buffer", 0); }
+  [[nodiscard]] double buffer() const { return option(spec_, "buffer", 100); }
   void die() { is_alive_ = false; }
   [[nodiscard]] const DeviceSpec& spec() const { return spec_; }
   FakeTopology& fake_topology() { return topology_; }
@@ -149,11 +150,11 @@ class FakeTester final : public Tester {
     TrialResult r;
     r.spec = spec;
     r.sending_s = spec.duration_s;
-    const double frames = intended * spec.duration_s;
+    const double frames = std::floor(intended * spec.duration_s);
     r.frames.intended = static_cast<std::uint64_t>(frames);
     r.frames.offered =
         static_cast<std::uint64_t>(std::min(frames, is_burst ? frames : offered * spec.duration_s));
-    double passed = static_cast<double>(r.frames.offered);
+    double passed = static_cast<double>(r.frames.offered);  // whole frames
     if (is_burst) {
       // A queue of `buffer` frames that drains at the capacity while the burst comes in.
       const double longest = device_.buffer() / std::max(1e-9, 1 - device_.capacity() / burst_rate);
@@ -163,6 +164,7 @@ class FakeTester final : public Tester {
     }
     passed -= std::min(passed, device_.fake_topology().blocked_s * intended);
     if (option(device_.spec(), "hangs", 0) > 0) passed = 0;
+    passed = std::floor(passed);
     r.frames.received = static_cast<std::uint64_t>(passed);
     r.frames.lost = r.frames.offered - r.frames.received;
     r.offered_pps = static_cast<double>(r.frames.offered) / spec.duration_s;

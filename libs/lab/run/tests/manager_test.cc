@@ -112,7 +112,7 @@ TEST_F(ManagerTest, LosesNothingItWroteAndRebuildsItFromTheJournal) {
   const auto journal = read_journal((folder_ / "run" / "journal.jsonl").string());
   ASSERT_TRUE(journal.ok()) << journal.error().message;
   EXPECT_TRUE(journal->is_finished);
-  EXPECT_EQ(to_json(journal->run), to_json(out.run));
+  EXPECT_TRUE(to_json(journal->run) == to_json(out.run));
 }
 
 TEST_F(ManagerTest, FindsTheCapacityOfADevice) {
@@ -149,7 +149,13 @@ TEST_F(ManagerTest, ResumesAfterAnyTrialToTheSameEnd) {
     world_.stop_after = 0;
     const RunOutcome second = run(p, true, sub);
     ASSERT_TRUE(second.errors.empty()) << second.errors.front().message;
-    EXPECT_EQ(essence(second.run), wanted) << "interrupted after trial " << k;
+    const std::string got = essence(second.run);
+    const auto differs = std::mismatch(got.begin(), got.end(), wanted.begin(), wanted.end());
+    EXPECT_TRUE(differs.first == got.end() && differs.second == wanted.end())
+        << "interrupted after trial " << k << ": "
+        << got.substr(static_cast<std::size_t>(
+                          std::max<std::ptrdiff_t>(0, differs.first - got.begin() - 200)),
+                      300);
     const auto journal = read_journal((folder_ / sub / "journal.jsonl").string());
     ASSERT_TRUE(journal.ok()) << journal.error().message;
     ASSERT_EQ(journal->decisions.size(), whole_journal->decisions.size()) << k;

@@ -152,10 +152,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"repeats", "plan: a\nrows:\n  - {id: a, suite: rates, repeats: 0}\n", 3,
               "whole number"},
         Wrong{"anchor", "plan: &x a\nrows:\n  - {id: a, suite: rates}\n", 1, "anchors"},
-        Wrong{"alias", "plan: a\ntitle: *x\n", 2, "lias"},
+        Wrong{"alias", "plan: a\ntitle: *x\n", 2, "anchor"},
         Wrong{"no_rows", "plan: a\n", 1, "needs rows"}, Wrong{"list", "- a\n- b\n", 1, "mapping"},
         Wrong{"bracket", "plan: a\nrows: [\n", 3, "no YAML"},
-        Wrong{"documents", "plan: a\n---\nplan: b\n", 3, "second document"}),
+        Wrong{"documents", "plan: a\n---\nplan: b\n", 2, "second document"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(Plan, BoundsWhatItReads) {
