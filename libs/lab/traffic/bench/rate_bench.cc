@@ -2,9 +2,9 @@
 // How exactly the sender keeps its rate, and how fast it goes: one trial per rate over two
 // endpoints that somebody has joined, a line of JSON each. tests/perf/lab_rates.py sets endpoints
 // up and compares.
-//   lab_rate_bench --kind af_packet --a g0 --b k0 [--ns-a gen] [--ns-b snk] [--seconds 1] [--size
-//   64]
-//                  [--sender-core N] [--receiver-core N] RATE... | max
+//   lab_rate_bench --kind af_packet --a g0 [--b k0] [--ns-a gen] [--ns-b snk] [--seconds 1]
+//                  [--size 64] [--flows 1] [--sender-core N] [--receiver-core N]
+//                  RATE... | max
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ using merlon::lab::TrialResult;
 
 struct Options {
   EndpointSpec a, b;
-  bool is_loop = false;
+  bool is_alone = false;  // nobody receives
   double seconds = 1;
   std::string size = "64";
   unsigned long flows = 1;
@@ -61,7 +61,8 @@ bool read_options(int argc, char** argv, Options& o) {
       return false;
   }
   o.a.is_server = true;
-  return !o.rates.empty() && !o.a.interface.empty() && !o.b.interface.empty();
+  o.is_alone = o.b.interface.empty();
+  return !o.rates.empty() && !o.a.interface.empty();
 }
 
 void print(double rate, const TrialResult& r) {
@@ -91,9 +92,13 @@ void print(double rate, const TrialResult& r) {
 int run(const Options& o) {
   auto a = merlon::lab::open_endpoint(o.a);
   if (!a.ok()) return fmt::print(stderr, "{}\n", a.error().to_string()), 1;
-  auto b = merlon::lab::open_endpoint(o.b);
-  if (!b.ok()) return fmt::print(stderr, "{}\n", b.error().to_string()), 1;
-  auto tester = merlon::lab::Tester::create(std::move(*a), std::move(*b), o.settings);
+  std::unique_ptr<merlon::lab::Endpoint> receiver;
+  if (!o.is_alone) {
+    auto b = merlon::lab::open_endpoint(o.b);
+    if (!b.ok()) return fmt::print(stderr, "{}\n", b.error().to_string()), 1;
+    receiver = std::move(*b);
+  }
+  auto tester = merlon::lab::Tester::create(std::move(*a), std::move(receiver), o.settings);
   if (!tester.ok()) return fmt::print(stderr, "{}\n", tester.error().to_string()), 1;
   const std::atomic<bool> stop{false};
   for (const double rate : o.rates) {
@@ -117,7 +122,7 @@ int main(int argc, char** argv) {
   Options o;
   if (!read_options(argc, argv, o)) {
     fmt::print(stderr,
-               "usage: lab_rate_bench --kind K --a NAME --b NAME [options] RATE... | max\n");
+               "usage: lab_rate_bench --kind K --a NAME [--b NAME] [options] RATE... | max\n");
     return 2;
   }
   return run(o);
