@@ -85,10 +85,10 @@ Ratio paired_ratio(std::span<const std::pair<double, double>> pairs, std::uint64
   return {median(ratios), median_interval(ratios, seed), ratios.size()};
 }
 
-double same_noise(std::span<const std::pair<double, double>> pairs) {
-  std::vector<double> distances = ratios_of(pairs);
-  for (double& d : distances) d = std::abs(d - 1);
-  return quantile(distances, 0.95);
+double same_noise(std::span<const std::pair<double, double>> pairs, std::uint64_t seed) {
+  const Ratio ratio = paired_ratio(pairs, seed);
+  if (ratio.pair_count == 0) return 0;
+  return std::max(std::abs(ratio.interval.low - 1), std::abs(ratio.interval.high - 1));
 }
 
 double zero_event_bound(std::uint64_t trials) {

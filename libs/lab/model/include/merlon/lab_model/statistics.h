@@ -42,9 +42,11 @@ struct Ratio {
 Ratio paired_ratio(std::span<const std::pair<double, double>> pairs,
                    std::uint64_t seed = kStatisticsSeed);
 
-// How far equal things differ here: of the neighbouring pairs of A against A, the 95 % quantile of
-// |ratio - 1|.
-double same_noise(std::span<const std::pair<double, double>> pairs);
+// How far the median ratio of equal things may lie from 1 here: of pairs of A against A, the
+// farther end of the interval of their ratio. The same statistic as the one it judges, so more
+// pairs make it smaller too.
+double same_noise(std::span<const std::pair<double, double>> pairs,
+                  std::uint64_t seed = kStatisticsSeed);
 
 // Upper 95 % bound of a probability when none of `trials` showed the event: 3 / n ("rule of three",
 // Hanley and Lippman-Hand 1983), 1 at most. Zero losses among a million frames still allow 3e-6.
