@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxRunId = 40;  // socket paths in the folder must stay below 108 bytes
+constexpr std::size_t kMaxRunId = 48;  // socket paths in the folder must stay below 108 bytes
 
 // Holds all starts and clean-ups on this host apart: a folder is never seen half made.
 class HostLock {
@@ -148,7 +148,7 @@ RunRegistry::~RunRegistry() {
 base::Result<std::shared_ptr<RunRegistry>> RunRegistry::open(const std::string& run_id) {
   if (!is_run_id(run_id)) {
     return make_error(base::Errc::kInvalidValue, "\"" + run_id + "\" can't be the id of a run",
-                      "use 1 to 40 letters, digits, \"-\", \"_\" and \".\"");
+                      "use 1 to 48 letters, digits, \"-\", \"_\" and \".\"");
   }
   const std::lock_guard guard(mutex());
   const std::string root = runs_folder();

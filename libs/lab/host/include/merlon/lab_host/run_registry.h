@@ -36,7 +36,7 @@ class RunRegistry {
  public:
   // The registry of a run of this process: the same one for the same id, made when it is not there.
   // Takes away first what a dead owner of that id left. kConflict when another living process owns
-  // the id, kInvalidValue for an id that is not 1 to 40 letters, digits, "-", "_" or ".".
+  // the id, kInvalidValue for an id that is not 1 to 48 letters, digits, "-", "_" or ".".
   static base::Result<std::shared_ptr<RunRegistry>> open(const std::string& run_id);
   ~RunRegistry();  // takes away what is still there, and the folder
   RunRegistry(const RunRegistry&) = delete;

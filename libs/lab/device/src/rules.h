@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The rules of a RuleSet as values, the same for every device: four fields of 172.16.0.0/12 that no
+// frame of the tester matches. Pure functions.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "merlon/lab_device/device.h"
+
+namespace merlon::lab {
+
+struct BlockRule {
+  std::uint32_t source = 0, destination = 0;  // IPv4, host order
+  std::uint16_t source_port = 0, destination_port = 0;
+
+  friend bool operator==(const BlockRule&, const BlockRule&) = default;
+};
+
+// `rules.count` different rules, the same ones for the same seed on any machine.
+std::vector<BlockRule> block_rules(const RuleSet& rules);
+std::string ip_text(std::uint32_t address);
+
+}  // namespace merlon::lab
