@@ -15,7 +15,7 @@
 namespace merlon::lab {
 namespace {
 
-constexpr std::uint64_t kMaxSources = 131'072;  // addresses of kAttackNetwork
+constexpr std::uint64_t kMaxSources = 8'388'608;  // addresses of kAttackNetwork
 constexpr std::uint64_t kAttackerMac = 0x02'4d4c'4100'01, kTargetMac = 0x02'4d4c'5300'01;
 constexpr std::uint8_t kSyn = 0x02;
 constexpr std::uint32_t kReflectionSize = 1286, kFragmentSize = 622;
@@ -78,14 +78,16 @@ class AttackFrames final : public FrameSource {
     f.source_mac = kAttackerMac;
     f.destination_mac = kTargetMac;
     f.vlan = 100;
-    f.source_ip = kAttackNetwork + static_cast<std::uint32_t>(below(h, sources_));
+    // A source always uses the same ports: as many flows as sources.
+    const std::uint64_t source = below(h, sources_);
+    f.source_ip = kAttackNetwork + static_cast<std::uint32_t>(source);
     f.destination_ip = kServerNetwork + 1;
-    const std::uint64_t more = mix64(h);
-    f.source_port = static_cast<std::uint16_t>(1024 + more % 64'512);
+    const std::uint64_t more = mix64(h), ports = mix64(seed_ + source);
+    f.source_port = static_cast<std::uint16_t>(1024 + ports % 64'512);
     f.destination_port = kDestinationPort;
     f.tcp_sequence = static_cast<std::uint32_t>(more >> 32);
     if (kind_ == AttackKind::kUdpFlood)
-      f.destination_port = static_cast<std::uint16_t>(1 + (more >> 16) % 65'535);
+      f.destination_port = static_cast<std::uint16_t>(1 + (ports >> 16) % 65'535);
     if (kind_ == AttackKind::kDnsReflection) {
       f.destination_port = f.source_port;
       f.source_port = 53;
@@ -127,7 +129,7 @@ base::Result<std::unique_ptr<FrameSource>> make_attack(const TrafficSpec& spec,
   if (spec.attack == AttackKind::kNone) return invalid("the trial has no attack");
   if (spec.attack_sources == 0 || spec.attack_sources > kMaxSources)
     return invalid(fmt::format("attack_sources {} is out of range", spec.attack_sources),
-                   "1 to 131072");
+                   "1 to 8388608");
   return std::unique_ptr<FrameSource>(
       new AttackFrames(spec.attack, spec.attack_sources, spec.vlan.count > 0, options.seed));
 }

@@ -65,23 +65,25 @@ FrameKind recognise(ByteSpan frame, std::uint16_t trial, FrameTag& tag) noexcept
   const std::size_t header = static_cast<std::size_t>(ip[0] & 0x0fU) * 4;
   const std::size_t total = base::load_be<std::uint16_t>(ip + 2);
   const auto source = base::load_be<std::uint32_t>(ip + 12);
-  if ((source & 0xfffe'0000U) == kAttackNetwork) return FrameKind::kAttack;
   const bool is_addressed = is_ours(source) || is_ours(base::load_be<std::uint32_t>(ip + 16));
   const FrameKind damaged = is_addressed ? FrameKind::kCorrupted : FrameKind::kForeign;
   if (ip[0] >> 4 != 4 || header < 20 || total < header || frame.size() < at + total ||
       packet::internet_checksum(ByteSpan(ip, header)) != 0)
     return damaged;
-  if ((base::load_be<std::uint16_t>(ip + 6) & 0x3fffU) != 0) return FrameKind::kForeign;
+  // A replayed capture may hold such addresses too: a tag counts more.
+  const FrameKind untagged =
+      (source & 0xff80'0000U) == kAttackNetwork ? FrameKind::kAttack : FrameKind::kForeign;
+  if ((base::load_be<std::uint16_t>(ip + 6) & 0x3fffU) != 0) return untagged;
 
   const std::uint8_t protocol = ip[9];
   const ByteSpan message(ip + header, total - header);
   const std::size_t before = transport_header_size(protocol, message);
-  if (before == 0) return FrameKind::kForeign;
+  if (before == 0) return untagged;
   const bool is_intact = is_transport_intact(ip, protocol, message);
   const bool has_room = message.size() >= before + FrameTag::kSize;
   const TagState state =
       has_room ? read_tag(message.data() + message.size() - FrameTag::kSize, tag) : TagState::kNone;
-  if (state == TagState::kNone) return is_intact ? FrameKind::kForeign : damaged;
+  if (state == TagState::kNone) return is_intact ? untagged : damaged;
   if (state == TagState::kBroken || !is_intact) return FrameKind::kCorrupted;
   return tag.trial == trial ? FrameKind::kMeasured : FrameKind::kStale;
 }

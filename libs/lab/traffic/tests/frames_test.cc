@@ -246,7 +246,7 @@ TEST(Recognise, TellsStaleForeignCutAndAttack) {
   arp[12] = 8, arp[13] = 6;
   EXPECT_EQ(recognise(arp, kTrial, tag), FrameKind::kForeign);
   TrafficSpec spec;
-  spec.attack_sources = 131'072;
+  spec.attack_sources = 8'388'608;
   for (const AttackKind kind :
        {AttackKind::kSynFlood, AttackKind::kUdpFlood, AttackKind::kDnsReflection,
         AttackKind::kIcmpFlood, AttackKind::kFragments}) {
@@ -268,7 +268,13 @@ TEST(Recognise, TellsStaleForeignCutAndAttack) {
                 0);
     }
   }
-  spec.attack_sources = 131'073;
+  spec.attack = AttackKind::kSynFlood;
+  spec.attack_sources = 100;
+  const auto flood = make_attack(spec, {});
+  std::set<Tuple> flows;
+  for (std::uint64_t n = 0; n < 10'000; ++n) flows.insert(tuple_of(frame_of(**flood, n)));
+  EXPECT_EQ(flows.size(), 100u);
+  spec.attack_sources = 8'388'609;
   EXPECT_FALSE(make_attack(spec, {}).ok());
 }
 

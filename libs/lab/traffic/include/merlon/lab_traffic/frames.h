@@ -73,8 +73,8 @@ struct FrameOptions {
 base::Result<std::unique_ptr<FrameSource>> make_frames(const TrafficSpec& spec,
                                                        const FrameOptions& options);
 
-// The attack of a trial: frames without tag from kAttackNetwork to the first server. kInvalidValue
-// without one, and for more than 131,072 sources.
+// The attack of a trial: frames without tag from kAttackNetwork to the first server, as many flows
+// as sources, drawn at random. kInvalidValue without one, and for more than 8,388,608 sources.
 base::Result<std::unique_ptr<FrameSource>> make_attack(const TrafficSpec& spec,
                                                        const FrameOptions& options);
 

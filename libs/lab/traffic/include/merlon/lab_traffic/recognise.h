@@ -24,7 +24,6 @@ FrameKind recognise(base::ByteSpan frame, std::uint16_t trial, FrameTag& tag) no
 // Networks of the laboratory's frames, host order (see TrafficSpec).
 inline constexpr std::uint32_t kClientNetwork = 0x0a09'0000;  // 10.9.0.0/16
 inline constexpr std::uint32_t kServerNetwork = 0x0a0a'0000;  // 10.10.0.0/16
-inline constexpr std::uint32_t kAttackNetwork =
-    0xc612'0000;  // 198.18.0.0/15, RFC 2544 appendix C.2.2
+inline constexpr std::uint32_t kAttackNetwork = 0x0a80'0000;  // 10.128.0.0/9
 
 }  // namespace merlon::lab
