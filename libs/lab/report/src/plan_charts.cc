@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charts that a plan asks for by ChartSpec.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "run_charts.h"
+
+namespace merlon::lab::report {
+namespace {
+
+constexpr std::size_t kMaxTimelinePoints = 200;
+
+std::vector<const Row*> chosen_rows(const RunIndex& index, const ChartSpec& spec) {
+  std::vector<const Row*> out;
+  for (const Row& row : index.run().rows)
+    if (row.id.starts_with(spec.rows)) out.push_back(&row);
+  return out;
+}
+
+// A place in a list of texts, added when new.
+std::size_t slot(std::vector<Text>& list, const Text& text) {
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const Text& t) { return t.en == text.en; });
+  if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
+  list.push_back(text);
+  return list.size() - 1;
+}
+
+Series& series_of(Chart& chart, const Text& name) {
+  const auto found = std::find_if(chart.series.begin(), chart.series.end(),
+                                  [&](const Series& s) { return s.name.en == name.en; });
+  if (found != chart.series.end()) return *found;
+  chart.series.emplace_back().name = name;
+  return chart.series.back();
+}
+
+Text series_name(const Row& row, const ChartSpec& spec) {
+  return spec.series.empty() ? Text{} : row_word(row, spec.series);
+}
+
+bool is_per_trial(const std::string& x) {
+  return x == "offered_pps" || x == "intended_pps" || x == "received_pps";
+}
+
+Chart frame(const ChartSpec& spec) {
+  Chart chart;
+  chart.title = spec.title.en.empty() ? Text{spec.id, spec.id} : spec.title;
+  const ValueInfo x = value_info(spec.x), y = value_info(spec.y);
+  chart.x_title = spec.x_title.en.empty() ? x.title : spec.x_title;
+  chart.y_title = spec.y_title.en.empty() ? y.title : spec.y_title;
+  chart.x_unit = x.unit;
+  chart.y_unit = y.unit;
+  chart.is_log_x = spec.is_log_x;
+  chart.is_log_y = spec.is_log_y;
+  return chart;
+}
+
+void fill_lines(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  std::map<std::string, std::vector<const TrialResult*>> by_series;
+  for (const Row* row : chosen_rows(index, spec)) {
+    const Text name = series_name(*row, spec);
+    if (is_per_trial(spec.x)) {
+      auto& list = by_series[name.en];
+      const auto& trials = index.trials(row->id);
+      list.insert(list.end(), trials.begin(), trials.end());
+      series_of(chart, name);
+      continue;
+    }
+    const auto x = row_number(*row, spec.x);
+    auto point = row_value(index, *row, spec.y);
+    if (!x || !point) continue;
+    point->x = *x;
+    series_of(chart, name).points.push_back(*point);
+  }
+  for (Series& series : chart.series) {
+    if (is_per_trial(spec.x))
+      series.points = merge_loads(by_series[series.name.en], spec.x, spec.y);
+    std::stable_sort(series.points.begin(), series.points.end(),
+                     [](const Point& a, const Point& b) { return a.x < b.x; });
+    if (spec.y == "loss_ratio" || spec.y.starts_with("latency_"))
+      series.knee = find_knee(series.points, spec.y);
+  }
+  std::erase_if(chart.series, [](const Series& s) { return s.points.empty(); });
+}
+
+void fill_bars(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  chart.kind = ChartKind::kBars;
+  for (const Row* row : chosen_rows(index, spec)) {
+    auto point = row_value(index, *row, spec.y);
+    if (!point) continue;
+    Text category = row_word(*row, spec.x.empty() ? "row" : spec.x);
+    if (category.en.empty()) category = row_word(*row, "row");
+    point->x = static_cast<double>(slot(chart.categories, category));
+    series_of(chart, series_name(*row, spec)).points.push_back(*point);
+  }
+}
+
+void fill_heat(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  chart.kind = ChartKind::kHeat;
+  std::vector<std::pair<double, const Row*>> rows;
+  for (const Row* row : chosen_rows(index, spec))
+    rows.emplace_back(row_number(*row, spec.x).value_or(0), row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [order, row] : rows) {
+    auto point = row_value(index, *row, spec.y);
+    if (!point) continue;
+    HeatCell cell;
+    cell.column = slot(chart.categories, row_word(*row, spec.x));
+    cell.line = slot(chart.lines, row_word(*row, spec.series));
+    cell.point = *point;
+    const auto same = std::find_if(chart.cells.begin(), chart.cells.end(), [&](const HeatCell& c) {
+      return c.column == cell.column && c.line == cell.line;
+    });
+    if (same == chart.cells.end())
+      chart.cells.push_back(cell);
+    else
+      *same = cell;  // a row added later is the better measured one
+  }
+}
+
+void fill_boxes(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  chart.kind = ChartKind::kBox;
+  for (const Row* row : chosen_rows(index, spec)) {
+    Box box;
+    std::vector<double> values;
+    for (const TrialResult* t : speaking(index.trials(row->id))) {
+      const auto value = trial_value(*t, spec.y);
+      if (!value) continue;
+      values.push_back(*value);
+      Point p;
+      p.y = *value;
+      p.row = row->id;
+      p.trials = t->spec.id;
+      p.is_hollow = t->stamp != Stamp::kClean;
+      p.samples = t->frames.offered;
+      box.values.push_back(p);
+    }
+    if (values.empty()) continue;
+    box.name = row_word(*row, spec.x.empty() ? "row" : spec.x);
+    if (box.name.en.empty()) box.name = row_word(*row, "row");
+    box.minimum = quantile(values, 0);
+    box.quartile1 = quantile(values, 0.25);
+    box.median = quantile(values, 0.5);
+    box.quartile3 = quantile(values, 0.75);
+    box.maximum = quantile(values, 1);
+    chart.boxes.push_back(box);
+  }
+}
+
+// The trial that tells most: most frames lost, else the longest.
+const TrialResult* telling_trial(const RunIndex& index, const ChartSpec& spec) {
+  const TrialResult* best = nullptr;
+  for (const Row* row : chosen_rows(index, spec))
+    for (const TrialResult* t : index.trials(row->id)) {
+      if (!is_measured(*t) || t->timeline_offered.empty()) continue;
+      const auto key = [](const TrialResult* r) {
+        return std::pair(r->frames.lost, r->timeline_offered.size());
+      };
+      if (best == nullptr || key(t) > key(best)) best = t;
+    }
+  return best;
+}
+
+Series timeline_series(const Text& name, const std::vector<std::uint32_t>& values,
+                       const TrialResult& trial) {
+  Series series;
+  series.name = name;
+  series.has_markers = false;
+  const std::size_t step =
+      std::max<std::size_t>(1, (values.size() + kMaxTimelinePoints - 1) / kMaxTimelinePoints);
+  for (std::size_t i = 0; i < values.size(); i += step) {
+    const std::size_t end = std::min(i + step, values.size());
+    double sum = 0;
+    for (std::size_t k = i; k < end; ++k) sum += values[k];
+    Point p;
+    p.x = static_cast<double>(i) / 1e3;
+    p.y = sum * 1e3 / static_cast<double>(end - i);
+    p.trials = trial.spec.id;
+    series.points.push_back(p);
+  }
+  return series;
+}
+
+void fill_timeline(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  chart.x_unit = Unit::kSeconds;
+  chart.y_unit = Unit::kPps;
+  if (spec.x_title.en.empty()) chart.x_title = {"time", "время"};
+  if (spec.y_title.en.empty()) chart.y_title = {"frames per second", "кадров в секунду"};
+  const TrialResult* trial = telling_trial(index, spec);
+  if (trial == nullptr) return;
+  chart.series.push_back(timeline_series({"offered", "подано"}, trial->timeline_offered, *trial));
+  chart.series.push_back(timeline_series({"lost", "потеряно"}, trial->timeline_lost, *trial));
+  chart.series.back().is_dashed = true;
+  const std::string id = trial->spec.id;
+  chart.note = {"Trial " + id + ": the one of these rows that lost most frames.",
+                "Испытание " + id + ": из этих строк оно потеряло больше всего кадров."};
+}
+
+void fill_series(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  // Values per second of one trial (connections, transactions): "y" names the series.
+  for (const Row* row : chosen_rows(index, spec))
+    for (const TrialResult* t : speaking(index.trials(row->id))) {
+      const auto found = t->series.find(spec.y);
+      if (found == t->series.end()) continue;
+      Series& series = series_of(chart, row_word(*row, "row"));
+      if (!series.points.empty()) break;  // one trial a row
+      series.has_markers = false;
+      for (std::size_t i = 0; i < found->second.size(); ++i) {
+        Point p;
+        p.x = static_cast<double>(i);
+        p.y = found->second[i];
+        p.trials = t->spec.id;
+        if (std::isfinite(p.y)) series.points.push_back(p);
+      }
+    }
+  chart.x_unit = Unit::kSeconds;
+}
+
+void fill_percentiles(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+  chart.is_percentile_x = chart.is_log_x = true;
+  chart.y_unit = Unit::kMicroseconds;
+  if (spec.x_title.en.empty()) chart.x_title = {"percentile", "процентиль"};
+  if (spec.y_title.en.empty()) chart.y_title = {"latency", "задержка"};
+  for (const Row* row : chosen_rows(index, spec)) {
+    Histogram all;
+    const auto trials = speaking(index.trials(row->id));
+    for (const TrialResult* t : trials)
+      all.merge(spec.y.starts_with("intended") ? t->latency_intended : t->latency_actual);
+    if (all.count() == 0) continue;
+    Series series;
+    series.name = row_word(*row, spec.series.empty() ? "row" : spec.series);
+    series.points = percentile_curve(all);
+    series.has_markers = false;
+    chart.series.push_back(std::move(series));
+  }
+}
+
+}  // namespace
+
+Chart plan_chart(const RunIndex& index, const ChartSpec& spec) {
+  Chart chart = frame(spec);
+  if (spec.kind == "bars")
+    fill_bars(index, spec, chart);
+  else if (spec.kind == "lines" && spec.x == "time")
+    fill_series(index, spec, chart);
+  else if (spec.kind == "lines")
+    fill_lines(index, spec, chart);
+  else if (spec.kind == "heat")
+    fill_heat(index, spec, chart);
+  else if (spec.kind == "timeline")
+    fill_timeline(index, spec, chart);
+  else if (spec.kind == "percentiles")
+    fill_percentiles(index, spec, chart);
+  else if (spec.kind == "box")
+    fill_boxes(index, spec, chart);
+  if (chart.y_unit == Unit::kPps && chart.kind != ChartKind::kHeat && index.ceiling_pps() > 0)
+    chart.references.push_back(
+        {{"null path's ceiling", "предел прямого пути"}, index.ceiling_pps()});
+  return chart;
+}
+
+}  // namespace merlon::lab::report

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The honesty box: machine, calibration before and after, noise, stamps, and what is missing and
+// why.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "html.h"
+#include "sections.h"
+
+namespace merlon::lab::report {
+namespace {
+
+using Pairs = std::vector<std::pair<Text, std::string>>;  // values are markup
+
+void append_pairs(const Pairs& pairs, std::string& out) {
+  out.append("<dl>");
+  for (const auto& [name, value] : pairs)
+    if (!value.empty())
+      out.append("<dt>").append(both(name)).append("</dt><dd>").append(value).append("</dd>\n");
+  out.append("</dl>\n");
+}
+
+void append_map(const Text& title, const std::map<std::string, std::string>& values,
+                std::string& out) {
+  if (values.empty()) return;
+  out.append("<details><summary>")
+      .append(both(title))
+      .append(fmt::format(" ({})", values.size()))
+      .append("</summary>");
+  Pairs pairs;
+  for (const auto& [name, value] : values) pairs.push_back({{name, name}, escape(value)});
+  append_pairs(pairs, out);
+  out.append("</details>\n");
+}
+
+Text grade_meaning(std::string_view grade) {
+  if (grade == "A")
+    return {"quiet: small differences can be believed", "тихо: малым разницам можно верить"};
+  if (grade == "B") return {"slightly noisy", "слегка шумно"};
+  if (grade == "C")
+    return {"noisy: only clear differences count", "шумно: важны только явные разницы"};
+  if (grade == "D")
+    return {"very noisy: orders of magnitude only", "очень шумно: верить только порядкам величин"};
+  return {};
+}
+
+void append_calibrations(const Run& run, std::string& out) {
+  out.append("<h3>")
+      .append(both({"Null path (the tester alone)", "Прямой путь (только тестер)"}))
+      .append("</h3>\n");
+  if (run.calibrations.empty()) {
+    out.append("<p class=\"warning\">")
+        .append(both({"Not calibrated: nobody knows what the tester itself can do.",
+                      "Калибровки нет: неизвестно, на что способен сам тестер."}))
+        .append("</p>\n");
+    return;
+  }
+  Table table;
+  table.caption = {"Calibration of the null path", "Калибровка прямого пути"};
+  table.head = {both({"when", "когда"}), number_cell(both({"ceiling", "предел"})),
+                number_cell(both({"latency p50", "задержка p50"})),
+                number_cell(both({"latency p99", "задержка p99"})),
+                number_cell(both({"CPU per packet", "CPU на пакет"}))};
+  for (const Calibration& c : run.calibrations) {
+    const Text when = c.when == "before"  ? Text{"before", "до"}
+                      : c.when == "after" ? Text{"after", "после"}
+                                          : Text{c.when, c.when};
+    table.rows.push_back({both(when), number_cell(escape(quantity(c.ceiling_pps, Unit::kPps))),
+                          number_cell(escape(quantity(c.latency_p50_ns, Unit::kNanoseconds))),
+                          number_cell(escape(quantity(c.latency_p99_ns, Unit::kNanoseconds))),
+                          number_cell(escape(quantity(c.cpu_s_per_packet, Unit::kSeconds)))});
+  }
+  append_table(table, out);
+  const Calibration &first = run.calibrations.front(), &last = run.calibrations.back();
+  if (run.calibrations.size() > 1 && first.ceiling_pps > 0 && last.ceiling_pps > 0) {
+    const double drift = last.ceiling_pps / first.ceiling_pps - 1;
+    const bool is_large = std::fabs(drift) > 0.1;
+    const std::string figure = fmt::format("{:+.1f}\u00a0%", drift * 100);
+    out.append(fmt::format("<p{}>", is_large ? " class=\"warning\"" : ""))
+        .append(both({"The ceiling drifted by " + figure + " over the run" +
+                          (is_large ? ": rows measured at its ends are hardly comparable." : "."),
+                      "За прогон предел сместился на " + figure +
+                          (is_large ? ": строки из начала и конца едва ли сравнимы." : ".")}))
+        .append("</p>\n");
+  }
+}
+
+void append_stamps(const Run& run, std::string& out) {
+  std::array<std::uint64_t, 4> counts{};
+  std::map<std::string, std::uint64_t> reasons;
+  std::uint64_t warm_ups = 0;
+  for (const TrialResult& t : run.trials) {
+    ++counts[static_cast<std::size_t>(t.stamp)];
+    warm_ups += t.spec.is_warm_up ? 1 : 0;
+    if (t.stamp != Stamp::kClean)
+      for (const std::string& reason : t.stamp_reasons) ++reasons[reason];
+  }
+  out.append("<h3>")
+      .append(both({"Stamps of the trials", "Отметки испытаний"}))
+      .append("</h3>\n<ul class=\"sums\">");
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    out.append(fmt::format("<li><b>{}</b> {}</li>", grouped(counts[i]),
+                           stamp_badge(static_cast<Stamp>(i))));
+  if (warm_ups != 0)
+    out.append(
+        fmt::format("<li><b>{}</b> {}</li>", grouped(warm_ups),
+                    both({"warm-ups, measured and not used", "разогревов, измерены и не учтены"})));
+  out.append("</ul>\n");
+  if (reasons.empty()) return;
+  std::vector<std::pair<std::uint64_t, std::string>> sorted;
+  for (const auto& [reason, n] : reasons) sorted.emplace_back(n, reason);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr std::size_t kShown = 12;
+  out.append("<ul>");
+  for (std::size_t i = 0; i < std::min(kShown, sorted.size()); ++i)
+    out.append(fmt::format("<li>{} × {}</li>", grouped(sorted[i].first), escape(sorted[i].second)));
+  if (sorted.size() > kShown)
+    out.append("<li>")
+        .append(both({fmt::format("and {} more, see the trials", sorted.size() - kShown),
+                      fmt::format("и ещё {}, см. испытания", sorted.size() - kShown)}))
+        .append("</li>");
+  out.append("</ul>\n");
+}
+
+void append_missing(const Run& run, std::string& out) {
+  std::string list;
+  for (const Row& row : run.rows) {
+    if (row.state == RowState::kDone) continue;
+    list.append("<li>").append(state_badge(row.state)).append(" ").append(row_link(row));
+    if (!row.state_reason.en.empty()) list.append(": ").append(both(row.state_reason));
+    list.append("</li>\n");
+  }
+  std::uint64_t irregular = 0;
+  for (const Row& row : run.rows)
+    for (const GoalResult& r : row.results) irregular += r.is_regular ? 0 : 1;
+  if (irregular != 0)
+    list.append("<li><span class=\"badge irregular\">")
+        .append(both({"irregular", "нерегулярно"}))
+        .append("</span> ")
+        .append(both(
+            {fmt::format("{} search result(s) lack a bound or the stated width", irregular),
+             fmt::format("{} результат(ов) поиска без границы или заявленной ширины", irregular)}))
+        .append("</li>\n");
+  if (list.empty()) return;
+  out.append("<h3>")
+      .append(both({"What is missing, and why", "Чего нет и почему"}))
+      .append("</h3>\n<ul>");
+  out.append(list).append("</ul>\n");
+}
+
+}  // namespace
+
+void append_environment(const RunIndex& index, std::string& out) {
+  const Run& run = index.run();
+  const Environment& e = run.environment;
+  open_section("environment", {"Environment and honesty", "Среда и честность"}, out);
+  std::string noise;
+  if (!e.noise_grade.empty()) {
+    noise = fmt::format("<b>{}</b>", escape(e.noise_grade));
+    if (e.noise_ratio > 0)
+      noise += fmt::format(" (A/A {})", escape(quantity(e.noise_ratio, Unit::kRatio)));
+    if (const Text meaning = grade_meaning(e.noise_grade); !meaning.en.empty())
+      noise += ": " + both(meaning);
+  }
+  append_pairs(
+      {{{"machine", "машина"}, escape(e.machine)},
+       {{"processor", "процессор"},
+        escape(e.cpu) + (e.cores != 0 ? fmt::format(", {} × CPU", e.cores) : std::string())},
+       {{"memory", "память"}, e.memory_mib > 0 ? escape(quantity(e.memory_mib, Unit::kMib)) : ""},
+       {{"virtualization", "виртуализация"}, escape(e.virtualization)},
+       {{"kernel", "ядро"}, escape(e.kernel)},
+       {{"distribution", "дистрибутив"}, escape(e.distribution)},
+       {{"clock", "часы"},
+        escape(e.clock_source) +
+            (e.tsc_hz > 0 ? ", TSC " + escape(quantity(e.tsc_hz, Unit::kHertz)) : "")},
+       {{"noise grade", "класс шума"}, noise}},
+      out);
+  append_map({"Versions", "Версии"}, e.versions, out);
+  append_map({"Pinning", "Привязка к ядрам"}, e.pinning, out);
+  append_map({"Mitigations of the processor's faults", "Меры против уязвимостей процессора"},
+             e.mitigations, out);
+  append_calibrations(run, out);
+  append_stamps(run, out);
+  append_missing(run, out);
+  close_section(out);
+}
+
+}  // namespace merlon::lab::report

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The report's sections in their order. Each appends nothing, or a whole <section>. control-only.
+#include <string>
+
+#include "values.h"
+
+namespace merlon::lab::report {
+
+void append_verdict(const RunIndex& index, std::string& out);
+void append_environment(const RunIndex& index, std::string& out);
+void append_topologies(const RunIndex& index, std::string& out);
+void append_charts(const RunIndex& index, std::string& out);
+void append_rule_costs(const RunIndex& index, std::string& out);
+void append_findings(const RunIndex& index, std::string& out);
+void append_trials(const RunIndex& index, std::string& out);
+void append_configurations(const RunIndex& index, std::string& out);
+void append_standards(const RunIndex& index, std::string& out);
+
+// What the script shows when a point is opened: rows and trials as JSON, texts that repeat held
+// once.
+std::string detail_json(const RunIndex& index);
+
+void open_section(std::string_view id, const Text& title, std::string& out);
+void close_section(std::string& out);
+// A link to a row's details; its title where it has one.
+std::string row_link(const Row& row);
+std::string state_badge(RowState state);
+std::string stamp_badge(Stamp stamp);
+
+}  // namespace merlon::lab::report

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merlon/lab_report/terminal.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "text_table.h"
+#include "values.h"
+
+namespace merlon::lab {
+namespace {
+
+using report::Colour;
+using report::printable;
+using report::TextCell;
+using report::TextTable;
+
+class Summary {
+ public:
+  Summary(const Run& run, const TerminalOptions& options)
+      : index_(run), run_(run), options_(options), width_(std::max(40U, options.width)) {}
+
+  std::string make() {
+    head();
+    table();
+    honesty();
+    missing();
+    findings();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::string say(const Text& text) const {
+    return printable(options_.language == Language::kRussian && !text.ru.empty() ? text.ru
+                                                                                 : text.en);
+  }
+  void line(const std::string& text, Colour colour = Colour::kNone) {
+    out_.append(report::coloured(text, colour, options_.has_colour)).append("\n");
+  }
+
+  void head() {
+    line(say(run_.title.en.empty() ? Text{run_.plan, run_.plan} : run_.title));
+    line(printable(run_.id) + "  " + report::utc_time(run_.started) +
+             (run_.finished > run_.started
+                  ? "  " + report::duration_text(run_.finished - run_.started)
+                  : ""),
+         Colour::kSoft);
+    if (run_.is_partial)
+      line(say({"PARTIAL: ", "НЕПОЛНЫЙ: "}) + say(run_.partial_reason), Colour::kWarn);
+    out_.append("\n");
+  }
+
+  TextCell main_cell(const Row& row) {
+    std::string text;
+    bool is_regular = true;
+    for (const GoalResult& r : row.results) {
+      text += (text.empty() ? "" : "; ") + printable(r.goal.name) + " " +
+              report::quantity(r.conditional_pps > 0 ? r.conditional_pps : r.lower_pps,
+                               report::Unit::kPps);
+      is_regular = is_regular && r.is_regular;
+    }
+    if (!is_regular) text += " !";
+    if (!text.empty()) return {text, is_regular ? Colour::kNone : Colour::kWarn, true};
+    for (const char* name :
+         {"max_cps", "connections_per_s", "protected_ratio", "blocked_by_loss_ms", "whole_pps",
+          "first_packet_p50_us", "throughput_pps", "received_pps"})
+      if (const auto value = report::row_value(index_, row, name))
+        return {report::quantity(value->y, report::value_info(name).unit),
+                value->is_hollow ? Colour::kWarn : Colour::kNone, true};
+    return {"", Colour::kNone, true};
+  }
+
+  TextCell value_cell(const Row& row, std::string_view name) {
+    if (!row.results.empty() && name != "latency_p99_us") return {"", Colour::kNone, true};
+    const auto value = report::row_value(index_, row, name);
+    if (!value) return {"", Colour::kNone, true};
+    if (name == "loss_ratio") {
+      std::uint64_t lost = 0, offered = 0;
+      for (const TrialResult* t : report::speaking(index_.trials(row.id))) {
+        lost += t->frames.lost;
+        offered += t->frames.offered;
+      }
+      if (offered != 0)
+        return {report::loss_text(lost, offered), lost != 0 ? Colour::kWarn : Colour::kNone, true};
+    }
+    return {report::quantity(value->y, report::value_info(name).unit), Colour::kNone, true};
+  }
+
+  void table() {
+    if (run_.rows.empty()) return line(say({"The run has no rows.", "В прогоне нет строк."}));
+    TextTable table;
+    table.head = {say({"row", "строка"}),           say({"result", "результат"}),
+                  say({"loss", "потери"}),          say({"p99", "p99"}),
+                  say({"pkt/CPU·s", "пак./CPU·с"}), say({"state", "состояние"})};
+    for (const Row& row : run_.rows) {
+      const Colour colour = row.state == RowState::kDone     ? Colour::kGood
+                            : row.state == RowState::kFailed ? Colour::kBad
+                                                             : Colour::kWarn;
+      table.rows.push_back({{say(row.title.en.empty() ? Text{row.id, row.id} : row.title)},
+                            main_cell(row),
+                            value_cell(row, "loss_ratio"),
+                            value_cell(row, "latency_p99_us"),
+                            value_cell(row, "packets_per_cpu_s"),
+                            {say(report::state_title(row.state)), colour}});
+    }
+    out_.append(report::render_text_table(table, width_, options_.has_colour)).append("\n");
+  }
+
+  void honesty() {
+    std::array<std::size_t, 4> stamps{};
+    for (const TrialResult& t : run_.trials) ++stamps[static_cast<std::size_t>(t.stamp)];
+    std::string text = fmt::format("{} {}:", run_.trials.size(), say({"trials", "испытаний"}));
+    for (std::size_t i = 0; i < stamps.size(); ++i)
+      if (stamps[i] != 0)
+        text += fmt::format(" {} {}", stamps[i], say(report::stamp_title(static_cast<Stamp>(i))));
+    line(text, stamps[0] == run_.trials.size() ? Colour::kNone : Colour::kWarn);
+    if (run_.calibrations.empty())
+      line(say({"Null path not calibrated: nobody knows what the tester itself can do.",
+                "Прямой путь не откалиброван: неизвестно, на что способен сам тестер."}),
+           Colour::kWarn);
+    for (const Calibration& c : run_.calibrations)
+      line(say({"null path ", "прямой путь "}) + printable(c.when) + ": " +
+           report::quantity(c.ceiling_pps, report::Unit::kPps) + ", p50 " +
+           report::quantity(c.latency_p50_ns, report::Unit::kNanoseconds));
+    if (!run_.environment.noise_grade.empty())
+      line(say({"noise grade ", "класс шума "}) + printable(run_.environment.noise_grade) +
+           " (A/A " + report::quantity(run_.environment.noise_ratio, report::Unit::kRatio) + ")");
+  }
+
+  void missing() {
+    for (const Row& row : run_.rows)
+      if (row.state != RowState::kDone && !row.state_reason.en.empty())
+        line(say(report::state_title(row.state)) + ": " +
+                 say(row.title.en.empty() ? Text{row.id, row.id} : row.title) + ": " +
+                 say(row.state_reason),
+             row.state == RowState::kFailed ? Colour::kBad : Colour::kWarn);
+  }
+
+  void findings() {
+    for (const Finding& f : run_.findings) {
+      const bool is_good = f.state == "reproduced" || f.state == "pass";
+      line("[" + printable(f.state) + "] " + say(f.claim), is_good             ? Colour::kGood
+                                                           : f.state == "fail" ? Colour::kBad
+                                                                               : Colour::kWarn);
+      if (!f.evidence.en.empty()) line("    " + say(f.evidence));
+    }
+  }
+
+  const report::RunIndex index_;
+  const Run& run_;
+  const TerminalOptions& options_;
+  unsigned width_;
+  std::string out_;
+};
+
+}  // namespace
+
+TerminalOptions terminal_options(Language language) {
+  TerminalOptions options;
+  options.language = language;
+  if (::isatty(STDOUT_FILENO) == 0) return options;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0)
+    options.width = size.ws_col;
+  const char* no_colour = std::getenv("NO_COLOR");
+  options.has_colour = no_colour == nullptr || *no_colour == '\0';
+  return options;
+}
+
+std::string render_summary(const Run& run, const TerminalOptions& options) {
+  return Summary(run, options).make();
+}
+
+}  // namespace merlon::lab

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Values of a run by name: of a trial, of a row, of a row's set-up. One place decides which trials
+// speak for a row, so that table, charts and comparison never disagree. control-only; the index
+// refers to the run.
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chart.h"
+#include "merlon/lab_model/run.h"
+#include "merlon/lab_model/statistics.h"
+
+namespace merlon::lab::report {
+
+class RunIndex {
+ public:
+  explicit RunIndex(const Run& run);
+
+  [[nodiscard]] const Run& run() const noexcept { return run_; }
+  [[nodiscard]] const Row* row(const std::string& id) const;
+  [[nodiscard]] const TrialResult* trial(const std::string& id) const;
+  // All trials of the row in their order, warm-ups too.
+  [[nodiscard]] const std::vector<const TrialResult*>& trials(const std::string& row) const;
+  // Highest ceiling that the null path's calibrations found; 0: none.
+  [[nodiscard]] double ceiling_pps() const noexcept { return ceiling_pps_; }
+
+ private:
+  const Run& run_;
+  std::map<std::string, const Row*, std::less<>> rows_;
+  std::map<std::string, const TrialResult*, std::less<>> trials_;
+  std::map<std::string, std::vector<const TrialResult*>, std::less<>> by_row_;
+  std::vector<const TrialResult*> none_;
+  double ceiling_pps_ = 0;
+};
+
+// Not a warm-up, not failed.
+[[nodiscard]] bool is_measured(const TrialResult& trial) noexcept;
+// The trials that speak for a set: those with its best stamp. Warm-ups and failures never do.
+std::vector<const TrialResult*> speaking(const std::vector<const TrialResult*>& trials);
+
+// "loss_ratio", "latency_p99_us", any name in TrialResult::kpis, ...; nothing when the trial
+// doesn't have it.
+std::optional<double> trial_value(const TrialResult& trial, std::string_view name);
+// Numbers of a row's set-up: parameters, "rules", "flows", "frame_size", "rate_pps", "interval_us".
+std::optional<double> row_number(const Row& row, std::string_view name);
+// Words of a row's set-up: "device", "driver", "mode", "topology", "place", "sizes", "suite",
+// "row", options, and numbers with their units.
+Text row_word(const Row& row, std::string_view name);
+
+// A row's value with what it rests on: results of its search ("ndr_pps" or "<goal>"), its kpis,
+// else the median over its speaking trials. `low` and `high` are bounds of the search, or the
+// lowest and highest trial.
+std::optional<Point> row_value(const RunIndex& index, const Row& row, std::string_view name);
+
+std::string join_ids(const std::vector<const TrialResult*>& trials);
+
+}  // namespace merlon::lab::report

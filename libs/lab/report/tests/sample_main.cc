@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// lab_report_sample FOLDER: the sample run's report in both languages.
+#include <cstdio>
+#include <string>
+
+#include "merlon/lab_report/report.h"
+#include "sample_run.h"
+
+int main(int argc, char** argv) {
+  using namespace merlon::lab;
+  if (argc != 2) {
+    std::fputs("usage: lab_report_sample FOLDER\n", stderr);
+    return 2;
+  }
+  const std::string folder = argv[1];
+  const Run run = sample_run();
+  for (const auto& [name, language] : {std::pair{"/report-en.html", Language::kEnglish},
+                                       std::pair{"/report-ru.html", Language::kRussian}}) {
+    const auto written = write_report(run, folder + name, {language});
+    if (!written) {
+      std::fprintf(stderr, "%s\n", written.error().to_string().c_str());
+      return 1;
+    }
+  }
+  return 0;
+}
