@@ -32,6 +32,8 @@ Score score(const LossModel& model, const Goal& goal, double truth) {
                   result.upper_pps >= truth * (1 - goal.width);
     score.most_trials = std::max(score.most_trials, device.outcomes.size());
   }
+  ::testing::Test::RecordProperty(goal.name + "_hits", static_cast<int>(score.hits));
+  ::testing::Test::RecordProperty(goal.name + "_most_trials", static_cast<int>(score.most_trials));
   return score;
 }
 
@@ -49,6 +51,8 @@ TEST(Search, FindsAFixedCapacity) {
       EXPECT_LE((result.upper_pps - result.lower_pps) / result.upper_pps, goal.width + 1e-6);
       EXPECT_DOUBLE_EQ(result.conditional_pps, result.lower_pps);
       EXPECT_LE(device.outcomes.size(), 60U) << name << " " << capacity;
+      RecordProperty(std::string(name) + "_trials_at_" + std::to_string(static_cast<int>(capacity)),
+                     static_cast<int>(device.outcomes.size()));
     }
   }
 }

@@ -85,7 +85,7 @@ struct TrialResult {
   double total_cpu_s = 0;
   double packets_per_cpu_s = 0;     // received / total_cpu_s
   double cycles_per_packet = 0;     // of the device; 0: not known
-  std::map<std::string, double> kpis;  // "connections_per_s", "ttfb_p99_ms", ...; names in kpi_names()
+  std::map<std::string, double> kpis;  // "connections_per_s", "ttfb_p99_ms", ...; the suffix is the unit
   std::map<std::string, std::vector<double>> series;  // per second: "connections_per_s", ...
   Stamp stamp = Stamp::kClean;
   std::vector<std::string> stamp_reasons;
