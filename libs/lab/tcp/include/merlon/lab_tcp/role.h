@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What client and server have in common: port, table, wheel, stack, and ARP for the addresses they
+// stand for. worker-owned once made. Cost: one receive() of the port a turn.
+#include <memory>
+#include <span>
+
+#include "merlon/base/arena.h"
+#include "merlon/io/port.h"
+#include "merlon/lab_tcp/attacker.h"
+#include "merlon/lab_tcp/stack.h"
+#include "merlon/lab_tcp/tcp_load.h"
+#include "merlon/lab_tcp/timing_wheel.h"
+
+namespace merlon::lab::tcp {
+
+// Bounds of one turn's work, so that receiving is never kept waiting.
+inline constexpr unsigned kBurstsPerTurn = 4, kTimersPerTurn = 256, kOpeningsPerTurn = 64;
+
+StackSettings stack_settings(const TcpLoadSpec& spec, const base::MacAddress& mac);
+
+struct RoleCounters {
+  std::uint64_t received = 0;   // frames
+  std::uint64_t malformed = 0;  // lying lengths, wrong checksums
+  std::uint64_t other = 0;      // neither TCP, ARP nor ICMP errors
+  std::uint64_t attack = 0;     // from the attack's network
+  std::uint64_t strays = 0;     // segments of no connection
+};
+
+class Role {
+ public:
+  Role(const Role&) = delete;
+  Role& operator=(const Role&) = delete;
+
+  // Makes bridges and neighbours learn where our addresses are (RFC 5227 section 3).
+  void announce() noexcept;
+  [[nodiscard]] const StackCounters& stack_counters() const noexcept { return stack_.counters(); }
+  [[nodiscard]] const RoleCounters& role_counters() const noexcept { return counters_; }
+  [[nodiscard]] const Transmitter& transmitter() const noexcept { return out_; }
+  [[nodiscard]] std::uint32_t open_count() const noexcept { return open_count_; }
+  [[nodiscard]] const base::MacAddress& next_hop_mac() const noexcept { return next_hop_mac_; }
+
+ protected:
+  Role(io::Port& port, const TcpLoadSpec& spec, const AddressPool& ours, const MessageBook& book,
+       base::Region table, std::uint32_t table_size, bool are_checksums_verified);
+  ~Role() = default;
+
+  // Calls on_segment(const Segment&) and on_icmp(const IcmpError&) for what is ours; true when a
+  // frame came.
+  template <class OnSegment, class OnIcmp>
+  bool receive(OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept;
+  void answer_arp(const ArpMessage& arp) noexcept;
+  void send_arp(std::uint16_t operation, std::uint32_t our_ip, const base::MacAddress& to,
+                std::uint32_t target_ip) noexcept;
+
+  void make_wheel(base::Nanos now) {
+    wheel_ = std::make_unique<TimingWheel>(table_.data(), size_, now);
+  }
+  void arm(Connection& c) noexcept {
+    const base::Nanos at = Stack::next_deadline(c);
+    if (at != 0) wheel_->arm(index_of(c), at);
+  }
+  [[nodiscard]] std::uint32_t index_of(const Connection& c) const noexcept {
+    return static_cast<std::uint32_t>(&c - table_.data());
+  }
+
+  io::Port& port_;
+  const MessageBook& book_;
+  const AddressPool ours_;
+  const base::MacAddress mac_;
+  const bool are_checksums_verified_;
+  base::Region memory_;
+  std::span<Connection> table_;
+  std::uint32_t size_;
+  Transmitter out_;
+  Stack stack_;
+  std::unique_ptr<TimingWheel> wheel_;
+  std::unique_ptr<packet::Burst> burst_;
+  Frame frame_;
+  RoleCounters counters_;
+  std::uint32_t open_count_ = 0;
+  std::uint32_t next_hop_ip_ = 0;  // asked for by ARP; 0: none
+  base::MacAddress next_hop_mac_{};
+  bool has_next_hop_ = false;
+};
+
+template <class OnSegment, class OnIcmp>
+bool Role::receive(OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept {
+  bool has_received = false;
+  for (unsigned turn = 0; turn < kBurstsPerTurn; ++turn) {
+    packet::Burst& b = *burst_;
+    b.count = 0;
+    port_.receive(0, b, packet::Burst::kCapacity);
+    if (b.count == 0) break;
+    has_received = true;
+    counters_.received += b.count;
+    for (unsigned i = 0; i < b.count; ++i) {
+      switch (read_frame({b.data[i], b.captured[i]}, are_checksums_verified_, frame_)) {
+        case FrameKind::kTcp:
+          if (is_attacker(frame_.source_ip))
+            ++counters_.attack;
+          else if (ours_.contains(frame_.segment.destination_ip))
+            on_segment(frame_.segment);
+          else
+            ++counters_.other;
+          break;
+        case FrameKind::kArp:
+          answer_arp(frame_.arp);
+          break;
+        case FrameKind::kIcmpError:
+          on_icmp(frame_.icmp);
+          break;
+        case FrameKind::kOther:
+          ++(is_attacker(frame_.source_ip) ? counters_.attack : counters_.other);
+          break;
+        case FrameKind::kMalformed:
+          ++counters_.malformed;
+          break;
+      }
+    }
+    port_.release(0, b.handle.data(), b.count);
+    if (b.count < packet::Burst::kCapacity) break;
+  }
+  return has_received;
+}
+
+}  // namespace merlon::lab::tcp
