@@ -103,6 +103,7 @@ base::Result<void> Merlon::start_switch(bool is_again) {
     setup_.port_kind = layout().is_memif ? "memif" : option("port", "native");
     setup_.folder = folder();
     setup_.sessions = option("sessions");
+    setup_.sections = option("config");
     setup_.cores = cores();
     if (spec_.mode == "tap" && !layout().is_memif) {
       if (auto hub = make_hub(); !hub.ok()) return hub;

@@ -91,6 +91,7 @@ std::string merlon_config(const MerlonSetup& setup, const RuleSet& rules) {
   } else {
     text += "zones:\n  clients: {ports: p0}\n  servers: {ports: p1}\n";
   }
+  text += setup.sections;
   if (!setup.sessions.empty()) text += "sessions: {max: " + setup.sessions + "}\n";
   // Frames of a trial are no real conversations; whole connections are judged strictly.
   if (!rules.is_per_connection) text += "tcp: {window: loose, midstream: true}\n";

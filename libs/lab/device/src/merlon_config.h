@@ -18,6 +18,7 @@ struct MerlonSetup {
   std::string folder;                // for state, events
   std::string sessions;              // largest number of sessions; empty: Merlon's own default
   std::vector<int> cores;            // one worker on each; empty: one worker, unbound
+  std::string sections;              // further sections, as text (option "config")
 };
 
 // The whole file. Rules: the oracle's drop, those that don't match, the allow.

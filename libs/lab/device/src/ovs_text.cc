@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ovs_text.h"
+
+#include <array>
+
+#include "merlon/lab_host/file.h"
+#include "rules.h"
+
+namespace merlon::lab {
+namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+// Drops in a table: the oracle's above all, then those that don't match.
+void add_drops(std::string& text, const std::string& table, const RuleSet& rules,
+               const std::string& match) {
+  if (rules.has_drop_rule) {
+    for (const char* protocol : {"udp", "tcp"}) {
+      text += "cookie=1," + table + "priority=200," + match + protocol +
+              ",tp_dst=" + number(kDropPort) + ",actions=drop\n";
+    }
+  }
+  for (const BlockRule& r : block_rules(rules)) {
+    text += "cookie=2," + table + "priority=100," + match + "udp,nw_src=" + ip_text(r.source) +
+            ",nw_dst=" + ip_text(r.destination) + ",tp_src=" + number(r.source_port) +
+            ",tp_dst=" + number(r.destination_port) + ",actions=drop\n";
+  }
+}
+
+}  // namespace
+
+std::string ovs_flows(const std::string& mode, const RuleSet& rules, const std::string& last) {
+  std::string text;
+  if (mode != "conntrack") {
+    add_drops(text, "", rules, "");
+    return text + "priority=1,actions=" + last + "\n";
+  }
+  // Every IP packet is tracked; known connections pass, the first packet of a new one meets the
+  // rules.
+  text += "table=0,priority=10,ip,actions=ct(table=1)\ntable=0,priority=1,actions=" + last + "\n";
+  text += "table=1,priority=300,ip,ct_state=+trk+est,actions=" + last + "\n";
+  if (rules.is_per_connection) text += "table=1,priority=300,ip,ct_state=+trk+inv,actions=drop\n";
+  add_drops(text, "table=1,", rules, "");
+  return text + "table=1,priority=1,ip,actions=ct(commit)," + last + "\n";
+}
+
+NamedCounts parse_pmd_stats(std::string_view text) {
+  NamedCounts counts;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.rfind(": ");
+    if (!line.starts_with(" ") || colon == std::string_view::npos) continue;
+    const auto words = split_words(line.substr(colon + 1));
+    if (words.empty()) continue;
+    if (const auto n = parse_count(words[0]))
+      counts[std::string(trim(line.substr(0, colon)))] += *n;
+  }
+  return counts;
+}
+
+NamedCounts parse_coverage(std::string_view text) {
+  NamedCounts counts;
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t total = line.find("total: ");
+    const auto words = split_words(line);
+    if (total == std::string_view::npos || words.empty()) continue;
+    if (const auto n = parse_count(trim(line.substr(total + 7))))
+      counts[std::string(words[0])] += *n;
+  }
+  return counts;
+}
+
+NamedCounts parse_port_drops(std::string_view text) {
+  NamedCounts counts;
+  std::string port;
+  for (const std::string_view line : split(text, '\n')) {
+    std::string_view rest = trim(line);
+    if (rest.starts_with("port ")) {
+      const std::size_t colon = rest.find(':');
+      port = std::string(trim(rest.substr(5, colon == std::string_view::npos ? colon : colon - 5)));
+      if (port.size() >= 2 && port.front() == '"') port = port.substr(1, port.size() - 2);
+      rest = colon == std::string_view::npos ? std::string_view() : trim(rest.substr(colon + 1));
+    }
+    const bool is_rx = rest.starts_with("rx "), is_tx = rest.starts_with("tx ");
+    if (port.empty() || (!is_rx && !is_tx)) continue;
+    for (const std::string_view part : split(rest.substr(3), ',')) {
+      const std::string_view item = trim(part);
+      for (const std::string_view name : {std::string_view("drop="), std::string_view("errs=")}) {
+        if (!item.starts_with(name)) continue;
+        const auto n = parse_count(item.substr(name.size()));
+        if (n) counts[port + (is_rx ? " rx " : " tx ") + std::string(name.substr(0, 4))] = *n;
+      }
+    }
+  }
+  return counts;
+}
+
+}  // namespace merlon::lab
