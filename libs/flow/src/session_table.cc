@@ -390,6 +390,16 @@ void SessionTable::count_source(std::uint32_t index) noexcept {
   s.flags |= Session::kTracked;
 }
 
+void SessionTable::count_more_sources() noexcept {
+  constexpr std::uint32_t kPiece = 256;
+  if (!is_counting_sources_) {
+    uncounted_ = 0;
+    return;
+  }
+  for (std::uint32_t n = 0; n < kPiece && uncounted_ != 0; ++n)
+    if (sessions_[--uncounted_].state != SessionState::kFree) count_source(uncounted_);
+}
+
 void SessionTable::count_rule(std::uint32_t index, std::uint32_t rule) noexcept {
   Node& node = nodes_[index];
   if (node.rule != base::kNoRule) --rule_counts_[node.rule];

@@ -279,7 +279,8 @@ void fill_session(Burst& burst, unsigned i, SessionTable& table, const Opening& 
   if (h.kind == Kind::kSctp) sctp_start(s, sctp_bytes(burst, i));
   if (s.state != before) table.state_changed(index, before, burst.now_ticks);
   table.count_source(index);
-  if (opening.max_per_rule != 0) table.count_rule(index, opening.rule);
+  // Also without a limit: one that a commit adds must know who is there.
+  table.count_rule(index, opening.rule);
   burst.verdict[i] = Verdict::kForward;
 }
 

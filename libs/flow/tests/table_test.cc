@@ -326,6 +326,36 @@ TEST(SessionTable, CountsForLimitsAreUndoneByErase) {
   EXPECT_EQ(r.table->sources().active(), 0U);
 }
 
+TEST(SessionTable, SessionsOfBeforeALimitAreCountedInPieces) {
+  const auto t = make_table({.max_sessions = 1000, .max_sources = 1000});
+  t->set_source_counting(false);
+  const auto open = [&t](std::uint32_t n) {
+    const packet::FlowKey k = numbered_key(n % 10);
+    packet::FlowKey key = k;
+    key.port_a = static_cast<std::uint16_t>(n);
+    const std::uint32_t i =
+        t->create(key, hash_of(key), SessionState::kUdpReplied, 0, [](auto...) noexcept {});
+    t->count_source(i);
+    return i;
+  };
+  for (std::uint32_t n = 0; n < 600; ++n) open(n);
+  EXPECT_EQ(t->sources().active(), 0U);
+  t->set_source_counting(true);
+  t->erase(open(600), base::SessionEnd::kCleared);  // counted at once, and once only
+  open(601);
+  for (unsigned n = 0; n < 4; ++n) t->expire(1, 1, [](auto...) noexcept {});
+  EXPECT_EQ(t->sources().active(), 10U);
+  std::uint32_t sum = 0;
+  for (std::uint32_t n = 0; n < 10; ++n) sum += t->sources().count_of(numbered_key(n).a);
+  EXPECT_EQ(sum, 601U);
+  // Off and on again before the walk is over: what was counted stays so, once.
+  t->set_source_counting(false);
+  open(602);
+  t->set_source_counting(true);
+  for (unsigned n = 0; n < 4; ++n) t->expire(1, 1, [](auto...) noexcept {});
+  EXPECT_EQ(t->sources().count_of(numbered_key(2).a), 61U);
+}
+
 TEST(SessionTable, ForEachResumes) {
   Rig r(small(10));
   for (std::uint32_t n = 0; n < 7; ++n) r.add(n);

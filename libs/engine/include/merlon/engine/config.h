@@ -15,10 +15,10 @@ namespace merlon::engine {
 
 struct PortConfig {
   enum class Type : std::uint8_t {
-    kPci,     // NIC by PCI address
-    kDevice,  // DPDK device string: "net_af_xdp0,iface=eth1"
-    kPcap,    // native capture files, no DPDK
-    kRing,    // in memory, for tests
+    kPci,        // NIC by PCI address
+    kDevice,     // DPDK device string: "net_af_xdp0,iface=eth1"
+    kPcap,       // native capture files, no DPDK
+    kRing,       // in memory, for tests
     kInterface,  // kernel interface through our own AF_PACKET port, no DPDK
   };
   std::string name{};
@@ -26,7 +26,7 @@ struct PortConfig {
   std::string pci_address{};  // "0000:8a:00.0"
   std::string uio_driver{};  // vfio-pci | igb_uio | uio_pci_generic; empty: leave the binding alone
   std::string device{};      // kDevice
-  std::string interface{};   // kInterface: "eth1"
+  std::string interface {};  // kInterface: "eth1"
   std::string read_file{}, write_file{};  // kPcap; empty: nothing to read / write
   std::uint16_t mtu = 0;                  // 0: leave as it is
   std::uint16_t rx_queues = 0;            // 0: one per worker
@@ -39,8 +39,7 @@ struct WireConfig {
   std::string name{};
   std::uint16_t port_a = 0, port_b = 0;
   bool follow_link = true;  // take the other link down when one goes down
-  bool fail_open =
-      false;  // forward unjudged when the engine can't judge (table full, no valid policy)
+  bool fail_open = false;   // forward unjudged what finds the session table full
 };
 
 enum class Pass : std::uint8_t { kForward, kDrop };

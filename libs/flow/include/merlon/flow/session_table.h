@@ -104,6 +104,8 @@ class SessionTable {
   template <class OnEnd>
   void expire(base::Ticks now, unsigned budget, OnEnd&& on_end) noexcept {
     scale_timeouts();
+    if (uncounted_ != 0) [[unlikely]]
+      count_more_sources();
     if (sweeping_) [[unlikely]]
       for (unsigned n = 0; n < budget && sweeping_; ++n) {
         const std::uint32_t i = sweep_one(now);
@@ -150,8 +152,12 @@ class SessionTable {
   // second call moves the count to the new rule. Session.rule is written too.
   void count_source(std::uint32_t index) noexcept;
   // Counting sources costs two cache misses a session, so it is done only while some limit needs
-  // it: sessions opened from then on are counted. On by default.
-  void set_source_counting(bool on) noexcept { is_counting_sources_ = on; }
+  // it. Sessions that are there when it is turned on are counted by and by, a piece per expire().
+  // On by default.
+  void set_source_counting(bool on) noexcept {
+    if (on && !is_counting_sources_) uncounted_ = capacity_;
+    is_counting_sources_ = on;
+  }
   void count_rule(std::uint32_t index, std::uint32_t rule) noexcept;
   [[nodiscard]] std::uint32_t rule_count(std::uint32_t rule) const noexcept {
     return rule < rule_capacity_ ? rule_counts_[rule] : 0;
@@ -211,6 +217,7 @@ class SessionTable {
   void list_append(std::uint32_t i, SessionClass c) noexcept;
   void list_remove(std::uint32_t i) noexcept;
   void scale_timeouts() noexcept;
+  void count_more_sources() noexcept;
   std::uint32_t sweep_one(base::Ticks now) noexcept;
   bool park_again(std::uint32_t i, base::Ticks now) noexcept;
   [[nodiscard]] base::Ticks deadline(const Session& s) const noexcept {
@@ -243,6 +250,7 @@ class SessionTable {
   bool is_counting_sources_ = true;
   bool sweeping_ = false, sweep_relinks_ = false;
   std::uint32_t sweep_next_ = 0, sweep_left_ = 0;
+  std::uint32_t uncounted_ = 0;  // sessions below this index may not have been counted
   TableOptions options_;
   base::Region memory_;
 };
