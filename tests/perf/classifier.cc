@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-ups and updates on ClassBench sets (Taylor and Turner, 2007), checked against a linear scan
-// that shares no code with the classifier: it reads the addresses and ports from the file's text by
-// itself.
+// Look-ups and updates on ClassBench sets: their cost, and whether every answer is that of a linear
+// scan.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <random>
 
-#include "merlon/policy/compile.h"
+#include "classbench.h"
 #include "options.h"
 #include "rig.h"
 
@@ -20,102 +16,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A line of a set: @source destination low : high low : high protocol/mask flags/mask. TCP flags
-// are not looked at.
-struct Line {
-  std::uint32_t source = 0, source_bits = 0, destination = 0, destination_bits = 0;
-  unsigned source_low = 0, source_high = 0, low = 0, high = 0, protocol = 0;
-  bool has_protocol = false;
-
-  [[nodiscard]] bool has_ports() const { return has_protocol && (protocol == 6 || protocol == 17); }
-  [[nodiscard]] bool matches(const policy::Query& q) const {
-    const auto in = [](const base::IpAddress& a, std::uint32_t prefix, std::uint32_t bits) {
-      return bits == 0 || ((a.v4_value() ^ prefix) >> (32 - bits)) == 0;
-    };
-    if (!in(q.source, source, source_bits) || !in(q.destination, destination, destination_bits))
-      return false;
-    if (has_protocol && q.protocol != protocol) return false;
-    return !has_ports() || (q.source_port >= source_low && q.source_port <= source_high &&
-                            q.destination_port >= low && q.destination_port <= high);
-  }
-};
-
-std::uint32_t address_of(const unsigned (&parts)[4]) {
-  return parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3];
-}
-
-bool read_line(const std::string& text, Line& line) {
-  unsigned s[4], d[4], mask = 0;
-  if (std::sscanf(text.c_str(), "@%u.%u.%u.%u/%u %u.%u.%u.%u/%u %u : %u %u : %u %x/%x", &s[0],
-                  &s[1], &s[2], &s[3], &line.source_bits, &d[0], &d[1], &d[2], &d[3],
-                  &line.destination_bits, &line.source_low, &line.source_high, &line.low,
-                  &line.high, &line.protocol, &mask) != 16)
-    return false;
-  line.source = address_of(s);
-  line.destination = address_of(d);
-  line.has_protocol = mask != 0;
-  return true;
-}
-
-policy::Rule rule_of(const Line& line, std::size_t n) {
-  policy::Rule r;
-  r.id = fmt::format("r{}", n);
-  r.action = policy::Action::kPermit;
-  const auto prefix = [](std::uint32_t address, std::uint32_t bits) {
-    return policy::Name{.text =
-                            fmt::format("{}/{}", base::IpAddress::v4(address).to_string(), bits)};
-  };
-  r.sources.push_back(prefix(line.source, line.source_bits));
-  r.destinations.push_back(prefix(line.destination, line.destination_bits));
-  if (line.has_ports()) {
-    r.services.push_back(
-        {.text = fmt::format("{}/{}-{}:{}-{}", line.protocol == 6 ? "tcp" : "udp", line.source_low,
-                             line.source_high, line.low, line.high)});
-  } else if (line.has_protocol) {
-    r.services.push_back({.text = fmt::format("proto/{}", line.protocol)});
-  }
-  return r;
-}
-
-struct Set {
-  std::vector<Line> lines;
-  policy::PolicyModel model;
+struct Set : ClassSet {
   std::vector<policy::Query> trace;
 };
 
-// Nine packets of ten aim into a random rule, the tenth has a random destination.
-policy::Query aim(const Line& l, std::mt19937_64& random) {
-  const auto inside = [&random](std::uint32_t prefix, std::uint32_t bits) {
-    const std::uint64_t width = std::uint64_t{1} << (32 - bits);
-    return base::IpAddress::v4(prefix + static_cast<std::uint32_t>(random() % width));
-  };
-  const auto between = [&random](unsigned low, unsigned high) {
-    return static_cast<std::uint16_t>(low + random() % (high - low + 1));
-  };
-  policy::Query q;
-  q.source = inside(l.source, l.source_bits);
-  q.destination = random() % 10 == 0 ? inside(0, 0) : inside(l.destination, l.destination_bits);
-  q.protocol = static_cast<std::uint8_t>(l.has_protocol ? l.protocol : 6);
-  if (q.protocol != 6 && q.protocol != 17) return q;
-  q.source_port = l.has_ports() ? between(l.source_low, l.source_high) : between(1024, 65'535);
-  q.destination_port = l.has_ports() ? between(l.low, l.high) : between(0, 65'535);
-  return q;
-}
-
 Set read_set(const std::filesystem::path& path, std::mt19937_64& random) {
-  Set set;
-  std::ifstream in(path);
-  std::string text;
-  while (std::getline(in, text)) {
-    Line line;
-    if (!read_line(text, line)) continue;
-    set.model.rules.push_back(rule_of(line, set.lines.size()));
-    set.lines.push_back(line);
-  }
-  if (set.lines.empty()) fail("no rules in " + path.string());
+  Set set{{read_class_set(path)}, {}};
   for (unsigned i = 0; i < 100'000; ++i)
     set.trace.push_back(aim(set.lines[random() % set.lines.size()], random));
   return set;
+}
+
+std::string id_of(const policy::Snapshot& snapshot, std::uint32_t slot) {
+  const policy::SlotInfo* found = snapshot.slot(slot);
+  return found == nullptr ? "" : found->id;
 }
 
 // Answers of a sample that differ from the first line that matches.
@@ -123,11 +37,7 @@ unsigned count_errors(const Set& set, const policy::Snapshot& snapshot) {
   unsigned errors = 0;
   for (std::size_t i = 0; i < 2'000; ++i) {
     const policy::Query& q = set.trace[i * 47 % set.trace.size()];
-    const auto line = std::ranges::find_if(set.lines, [&q](const Line& l) { return l.matches(q); });
-    const policy::SlotInfo* found = snapshot.slot(snapshot.decide(q, 0).rule);
-    const std::string expected =
-        line == set.lines.end() ? "default" : fmt::format("r{}", line - set.lines.begin());
-    errors += found == nullptr || found->id != expected ? 1U : 0U;
+    errors += id_of(snapshot, snapshot.decide(q, 0).rule) != set.scan(q) ? 1U : 0U;
   }
   return errors;
 }
@@ -180,16 +90,89 @@ UpdateCost update_cost(const Set& set, policy::RuleSlots& slots, std::mt19937_64
   return {.median = each[each.size() / 2], .with_rebuilds = all / static_cast<double>(each.size())};
 }
 
+// Every answer of decide() and decide_bulk() that is not the scan's; the first is told.
+std::uint64_t disagreements(const std::string& name, const ClassSet& set,
+                            const policy::Snapshot& snapshot,
+                            const std::vector<policy::Query>& queries) {
+  std::vector<policy::Decision> bulk(queries.size());
+  snapshot.decide_bulk(queries.data(), bulk.data(), queries.size(), 0);
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    const policy::Query& q = queries[i];
+    const std::string want = set.scan(q);
+    const std::string one = id_of(snapshot, snapshot.decide(q, 0).rule);
+    const std::string many = id_of(snapshot, bulk[i].rule);
+    if (one == want && many == want) continue;
+    if (wrong++ == 0)
+      fmt::print("{}: {}:{} > {}:{} protocol {}: alone {}, in bulk {}, by the scan {}\n", name,
+                 q.source.to_string(), q.source_port, q.destination.to_string(), q.destination_port,
+                 q.protocol, one, many, want);
+  }
+  return wrong;
+}
+
+// Moves rules elsewhere one by one, past the point where the image is built anew, in set and
+// snapshot alike.
+std::unique_ptr<policy::Snapshot> move_rules(ClassSet& set, const policy::Snapshot& snapshot,
+                                             policy::RuleSlots& slots, std::mt19937_64& random) {
+  std::unique_ptr<policy::Snapshot> moved;
+  for (unsigned k = 0; k < 40; ++k) {
+    const std::size_t n = random() % set.lines.size();
+    set.lines[n].destination = 0xcb007100U + k;
+    set.lines[n].destination_bits = 32;
+    set.model.rules[n] = rule_of(set.lines[n], n);
+    const policy::RuleChange change{.rule = set.model.rules[n]};
+    auto next = policy::apply(moved ? *moved : snapshot, slots, {&change, 1});
+    if (!next) fail(next.error().to_string());
+    moved = *std::move(next);
+  }
+  return moved;
+}
+
+std::uint64_t check_set(const std::filesystem::path& file, std::uint64_t packets) {
+  std::mt19937_64 random(2);
+  ClassSet set = read_class_set(file);
+  policy::RuleSlots slots;
+  const policy::CompileResult compiled = policy::compile(set.model, slots);
+  if (compiled.snapshot == nullptr) fail(compiled.errors.front().to_string());
+  std::vector<policy::Query> queries;
+  const std::size_t most_corners = packets / 2;
+  for (std::size_t n = 0; n < set.lines.size() && queries.size() < most_corners; ++n)
+    add_corners(set.lines[random() % set.lines.size()], queries);
+  while (queries.size() < packets)
+    queries.push_back(aim(set.lines[random() % set.lines.size()], random));
+  const std::string name = file.stem().string();
+  std::uint64_t wrong = disagreements(name, set, *compiled.snapshot, queries);
+  const auto moved = move_rules(set, *compiled.snapshot, slots, random);
+  queries.resize(packets / 10);
+  for (unsigned k = 0; k < 40; ++k) {
+    queries.push_back(queries[k]);
+    queries.back().destination = base::IpAddress::v4(0xcb007100U + k);
+  }
+  wrong += disagreements(name + " with 40 rules moved", set, *moved, queries);
+  return wrong;
+}
+
 }  // namespace
+
+int run_equality(const Options& o) {
+  const auto files = class_files(o.text("--classbench"));
+  if (files.empty()) fail("no *.rules in " + o.text("--classbench"));
+  unsigned bad = 0;
+  for (const auto& file : files) {
+    const std::uint64_t wrong = check_set(file, o.number("--packets"));
+    if (wrong != 0)
+      fmt::print("{}: {} answers differ from the linear scan\n", file.stem().string(), wrong);
+    bad += wrong != 0 ? 1U : 0U;
+  }
+  fmt::print("{} passed, {} failed\n", files.size() - bad, bad);
+  return bad == 0 ? 0 : 1;
+}
 
 int run_classifier(const Options& o) {
   pin_this_thread(1);
-  std::vector<std::filesystem::path> files;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(o.text("--classbench"), none))
-    if (entry.path().extension() == ".rules") files.push_back(entry.path());
+  const auto files = class_files(o.text("--classbench"));
   if (files.empty()) fail("no *.rules in " + o.text("--classbench"));
-  std::ranges::sort(files);
   std::mt19937_64 random(1);
   unsigned errors = 0;
   for (const auto& file : files) {

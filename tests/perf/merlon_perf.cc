@@ -21,6 +21,8 @@ constexpr const char* kUsage =
     "  scaling      cost of a first packet behind 0 to 100,000 rules\n"
     "  commit       policies published under traffic\n"
     "  classifier   look-ups and updates on ClassBench sets\n"
+    "  equality     ClassBench sets against a linear scan, --packets each; exit code 1 when they "
+    "differ\n"
     "  allocations  allocations of workers; exit code 1 when there are any\n"
     "  instructions carries --packets and says how many; for callgrind\n"
     "  memory       bytes a session\n";
@@ -53,6 +55,7 @@ int main(int argc, char** argv) {
                   {"scaling", run_scaling},
                   {"commit", run_commit},
                   {"classifier", run_classifier},
+                  {"equality", run_equality},
                   {"allocations", run_allocations},
                   {"instructions", run_instructions},
                   {"memory", run_memory}};

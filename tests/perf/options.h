@@ -24,6 +24,7 @@ int run_live(const Options& options);
 int run_scaling(const Options& options);
 int run_commit(const Options& options);
 int run_classifier(const Options& options);
+int run_equality(const Options& options);
 int run_allocations(const Options& options);
 int run_instructions(const Options& options);
 int run_memory(const Options& options);

@@ -72,6 +72,16 @@ budgets() {
   if build/release/bin/merlon_perf allocations --packets 1000000; then echo "1 passed, 0 failed"; else echo "0 passed, 1 failed"; return 1; fi
 }
 
+# classbench: the classifier against a linear scan, on the sets of the shared data.
+classbench() {
+  if [ -d "$data/classbench" ]; then
+    build/release/bin/merlon_perf equality --packets 120000 --classbench "$data/classbench"
+  else
+    echo "there is no $data/classbench"
+    echo "0 passed, 0 failed, 1 skipped"
+  fi
+}
+
 unit_programs="base_test packet_test client_test io_test flow_test policy_test telemetry_test forward_test engine_test
   control_test merlon_cli_test merlon_cli_api_test"
 
@@ -83,6 +93,7 @@ fi
 wants unit && run unit programs release $unit_programs io_dpdk_test
 wants unit && run corpora corpora release
 wants unit && run budgets budgets
+wants unit && run classbench classbench
 wants cases && run cases build/release/bin/merlon_cases
 wants cases && run cases-2-workers build/release/bin/merlon_cases --workers 2
 wants cases && run cases-4-workers build/release/bin/merlon_cases --workers 4
