@@ -51,6 +51,17 @@ std::uint16_t ZoneTable::find(std::string_view name) const noexcept {
   return base::kNoZone;
 }
 
+std::string_view ZoneTable::label(std::uint16_t port) const noexcept {
+  const std::uint16_t plain = port < port_count_ ? by_port_[port] : base::kNoZone;
+  if (plain != base::kNoZone) return name(plain);
+  if (port < port_count_ && vlan_row_[port] != kNoRow) return "by VLAN";
+  const bool is_claimed = std::ranges::any_of(claims_, [&](std::uint16_t zone) {
+    return places_[zone].empty() ||
+           std::ranges::any_of(places_[zone], [&](const Place& p) { return p.port == port; });
+  });
+  return is_claimed ? "by network" : "";
+}
+
 void ZoneTable::claim(std::uint16_t& cell, std::uint16_t zone, const PolicyModel& model,
                       const std::string& port, base::Errors& errors) {
   if (cell != base::kNoZone && cell != zone) {

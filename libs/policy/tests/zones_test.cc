@@ -65,6 +65,24 @@ TEST(Zones, NetworksWithoutPortsHoldEverywhere) {
   EXPECT_EQ(t.name(t.zone(0, 5, ip("2001:db8::1"))), "rest");
 }
 
+TEST(Zones, LabelSaysWhatDecidesWhereThePortAloneDoesNot) {
+  PolicyModel m;
+  m.ports = {"plain", "trunk", "mirror", "idle"};
+  m.zones.push_back({"lan", {{"plain", false, {}}}, {}, {}, {}});
+  m.zones.push_back({"dmz", {{"trunk", false, {}}}, {7}, {}, {}});
+  m.zones.push_back({"in", {{"mirror", false, {}}}, {}, {net("10.0.0.0/8")}, {}});
+  base::Errors errors;
+  const ZoneTable t(m, errors);
+  ASSERT_TRUE(errors.empty());
+  EXPECT_EQ(t.label(0), "lan");
+  EXPECT_EQ(t.label(1), "by VLAN");
+  EXPECT_EQ(t.label(2), "by network");
+  EXPECT_EQ(t.label(3), "");
+  EXPECT_EQ(t.label(9), "");
+  m.zones.push_back({"everywhere", {}, {}, {net("192.0.2.0/24")}, {}});
+  EXPECT_EQ(ZoneTable(m, errors).label(3), "by network");
+}
+
 TEST(Zones, TwoZonesCantTakeOnePlace) {
   PolicyModel m;
   m.ports = {"p0"};

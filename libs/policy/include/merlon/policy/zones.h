@@ -42,6 +42,9 @@ class ZoneTable {
     const std::uint16_t z = zone(port, vlan);
     return spans_.empty() ? z : by_network(port, vlan, address, z);
   }
+  // What an operator is told of a port: its zone's name; "by VLAN" or "by network" where these
+  // decide alone; "" when nothing puts it into a zone.
+  [[nodiscard]] std::string_view label(std::uint16_t port) const noexcept;
   // True when some zone has networks, so that the address matters.
   [[nodiscard]] bool has_networks() const noexcept { return !spans_.empty(); }
 
