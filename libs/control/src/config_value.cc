@@ -143,7 +143,9 @@ Result<std::string> canonical_id(std::string_view text) {
 Result<std::string> canonical_name(const Key& key, std::string_view text) {
   std::string_view name = text;
   if (take(name, '!') && !key.can_negate)
-    return bad(fmt::format("\"{}\" can't be negated here", shown(name)), "remove the \"!\"");
+    return bad(fmt::format("\"{}\" can't be negated here", shown(name)),
+               key.path.starts_with("policy.rules[]") ? "put a rule for it before this one"
+                                                      : "remove the \"!\"");
   if (name.empty() || name.size() > 256)
     return bad(fmt::format("\"{}\" is not a name", shown(text)));
   for (const char c : name)
