@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's binary: options and wiring. `merlon run|replay|check|explain` start it in that mode.
+// The daemon's binary: options and wiring. `merlon run|replay|check|explain|config explain` start
+// it in that mode.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -71,12 +72,19 @@ int run_command(CLI::App& app, int argc, char** argv) {
   why->add_option("words", explain.words, "packet IN SRC[:PORT] DST[:PORT] PROTO [flags]")
       ->required();
 
+  control::ExplainKeyOptions key;
+  CLI::App* tell = app.add_subcommand("explain-key", "everything declared of a configuration key");
+  tell->add_option("-o,--output", key.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  tell->add_option("key", key.key, "its path, such as tcp.window");
+
   app.parse(argc, argv);
   if (is_verbose) base::set_log_level(base::LogLevel::kDebug);
   if (!mode.empty()) replay.tap = mode == "tap";
   if (run->parsed()) return control::run_daemon(daemon);
   if (play->parsed()) return control::run_replay(replay);
   if (test->parsed()) return control::run_check(check);
+  if (tell->parsed()) return control::run_explain_key(key);
   return control::run_explain(explain);
 }
 

@@ -207,6 +207,14 @@ std::vector<Command> config_commands() {
        .help = "revisions with time, author, comment and reason",
        .has_list = true,
        .run = config_history},
+      {.path = "config explain",
+       .arguments = "[KEY]",
+       .help = "what a configuration key is: meaning, type, range, default, when it takes effect",
+       .details =
+           "KEY is a path: tcp.window, ports.wan.mtu, policy.rules[].action. Without one the "
+           "keys at the top.\nNeeds no running daemon.",
+       .max_words = 1,
+       .run = config_explain},
       {.path = "config show",
        .help = "the running configuration",
        .options = {{.name = "--revision",

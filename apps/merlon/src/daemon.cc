@@ -52,6 +52,14 @@ int run_daemon(const Invocation& call) {
   return become(call, "merlond", std::move(words));
 }
 
+int config_explain(const Invocation& call) {
+  std::vector<std::string> words{"explain-key"};
+  if (call.value("--output", "table").starts_with("json"))
+    words.insert(words.end(), {"-o", "json"});
+  words.insert(words.end(), call.words.begin(), call.words.end());
+  return become(call, "merlond", std::move(words));
+}
+
 int run_lab(const Invocation& call) {
   std::vector<std::string> words{
       std::string(call.command->path.substr(call.command->path.find(' ') + 1))};

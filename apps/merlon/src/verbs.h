@@ -28,6 +28,7 @@ int config_confirm(const Invocation& call);
 int config_rollback(const Invocation& call);
 int config_history(const Invocation& call);
 int config_edit(const Invocation& call);
+int config_explain(const Invocation& call);  // becomes merlond
 int completion(const Invocation& call);
 int complete_words(const Invocation& call);
 int print_reference(const Invocation& call);

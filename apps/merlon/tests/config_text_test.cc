@@ -66,9 +66,10 @@ TEST(Texts, Commit) {
             "revision 42 is running (before: 41); workers were held up for 12.3 us\n"
             "it is rolled back at 2026-08-22T10:11:12.123456+0000 unless you confirm: merlon "
             "config confirm\n");
-  EXPECT_EQ(commit_text(nlohmann::json::parse(
-                R"({"revision":2,"previous":1,"blocked_ns":0,"effect":{"examined":0,"dropped":0}})")),
-            "revision 2 is running (before: 1); no worker was held up\n");
+  EXPECT_EQ(
+      commit_text(nlohmann::json::parse(
+          R"({"revision":2,"previous":1,"blocked_ns":0,"effect":{"examined":0,"dropped":0}})")),
+      "revision 2 is running (before: 1); no worker was held up\n");
   EXPECT_EQ(diff_text(nlohmann::json::parse(
                 R"({"text":"x","effect":{"examined":1000000,"partial":true,"dropped":7}})")),
             "x\n7 of the first 1000000 live sessions would be dropped\n");

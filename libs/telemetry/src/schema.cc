@@ -139,7 +139,8 @@ constexpr auto kHandWritten = std::to_array<EveField>({
     {"config.comment", "string", "config", false, "The author's comment.", ""},
     {"config.cause", "string", "config", false, "Why it was refused or rolled back.", ""},
     {"config.rules", "integer", "config", true, "Rules in force after the step.", ""},
-    {"config.sessions_ended", "integer", "config", true, "Sessions ended by the change.", ""},
+    {"config.sessions_ended", "integer", "config", true,
+     "Sessions that the change ends, each with its next packet.", ""},
     {"config.blocked_ns", "integer", "config", true,
      "Longest time that one worker did not forward, in nanoseconds.", ""},
 });

@@ -41,7 +41,7 @@ struct ConfigReport {
   std::string author, comment;          // may be empty
   std::string cause;  // "confirm_timeout", "operator", first error of a refusal; may be empty
   std::uint64_t rules = 0;
-  std::uint64_t sessions_ended = 0;  // by the change
+  std::uint64_t sessions_ended = 0;  // lost their permit; each ends with its next packet
   std::uint64_t blocked_nanos = 0;   // longest time one worker did not forward
 };
 std::string format_config_event(const ConfigReport& report);
