@@ -57,6 +57,16 @@ const std::vector<Maker>& makers() {
        make_ovs},
       {{"merlon", {"wire", "tap"}, with(link_paths(), {"memif"}), {"Merlon", "Merlon"}},
        make_merlon},
+      {{"testpmd",
+        {"io", "mac", "macswap"},
+        with(link_paths(), {"memif", "loopback"}),
+        {"dpdk-testpmd: the limit of a port", "dpdk-testpmd: предел порта"}},
+       make_testpmd},
+      {{"external",
+        {"command"},
+        link_paths(),
+        {"any program, by commands of your own", "любая программа, по вашим командам"}},
+       make_external},
   };
   return all;
 }

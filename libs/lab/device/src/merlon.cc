@@ -103,6 +103,7 @@ base::Result<void> Merlon::start_switch(bool is_again) {
     setup_.port_kind = layout().is_memif ? "memif" : option("port", "native");
     setup_.folder = folder();
     setup_.sessions = option("sessions");
+    setup_.more = option("config");
     setup_.sections = option("config");
     setup_.cores = cores();
     if (spec_.mode == "tap" && !layout().is_memif) {
@@ -115,6 +116,8 @@ base::Result<void> Merlon::start_switch(bool is_again) {
   ProcessSpec process;
   process.name = "merlond";
   process.net_namespace = layout().is_memif ? std::string() : built().device_namespace();
+  // DPDK's sockets and locks in the device's folder instead of the machine's.
+  process.environment = {{"RUNTIME_DIRECTORY", folder()}};
   const fs::path place(folder());
   process.argv = {
       binary(),     "run",

@@ -97,6 +97,7 @@ std::string merlon_config(const MerlonSetup& setup, const RuleSet& rules) {
   if (!rules.is_per_connection) text += "tcp: {window: loose, midstream: true}\n";
   text += "policy:\n  default: drop\n  rules:\n";
   add_rules(text, rules);
+  if (!setup.more.empty()) text += setup.more + (setup.more.ends_with('\n') ? "" : "\n");
   return text;
 }
 

@@ -17,6 +17,7 @@ struct MerlonSetup {
   std::vector<std::string> ports;    // interfaces, or socket paths of memif
   std::string folder;                // for state, events
   std::string sessions;              // largest number of sessions; empty: Merlon's own default
+  std::string more;                  // further sections, appended as they are
   std::vector<int> cores;            // one worker on each; empty: one worker, unbound
   std::string sections;              // further sections, as text (option "config")
 };

@@ -188,7 +188,8 @@ std::optional<int> Process::wait(std::chrono::milliseconds timeout) {
 
 int Process::terminate(std::chrono::milliseconds patience) {
   if (is_running()) {
-    send_signal(pidfd_, SIGTERM);
+    // Its group is named by its id, which nobody else gets before it is waited for.
+    ::kill(-pid_, SIGTERM);
     if (!wait(patience)) kill();
   }
   return *exit_code_;
@@ -196,7 +197,7 @@ int Process::terminate(std::chrono::milliseconds patience) {
 
 void Process::kill() {
   if (exit_code_) return;
-  if (pidfd_ >= 0) send_signal(pidfd_, SIGKILL);
+  ::kill(-pid_, SIGKILL);
   wait(std::chrono::hours(1));
 }
 
