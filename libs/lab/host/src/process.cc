@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include "make_error.h"
 #include "merlon/lab_host/file.h"
@@ -98,6 +99,39 @@ void close_all(std::initializer_list<int> fds) {
   }
 }
 
+// Ends of the sockets and pipes between us and the child; what is still open goes with the scope.
+struct Channels {
+  Channels() = default;
+  ~Channels() { close_all({output, input[0], input[1], go[0], go[1], error[0], error[1]}); }
+  Channels(const Channels&) = delete;
+  Channels& operator=(const Channels&) = delete;
+  bool open(const std::string& log) {
+    output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    return output >= 0 && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) == 0 &&
+           ::pipe2(go.data(), O_CLOEXEC) == 0 && ::pipe2(error.data(), O_CLOEXEC) == 0;
+  }
+  static int release(int& fd) { return std::exchange(fd, -1); }
+
+  int output = -1;
+  std::array<int, 2> input{-1, -1}, go{-1, -1}, error{-1, -1};
+};
+
+void make_plan(const ProcessSpec& spec, const Argv& argv, const Channels& channels,
+               ChildPlan& plan) {
+  plan.path = find_program(argv[0]);
+  for (const std::string& word : argv) plan.argv.push_back(const_cast<char*>(word.c_str()));
+  plan.argv.push_back(nullptr);
+  plan_environment(spec, plan);
+  plan.folder = spec.folder;
+  CPU_ZERO(&plan.cores);
+  for (const int core : spec.cores) CPU_SET(static_cast<unsigned>(core), &plan.cores);
+  plan.has_cores = !spec.cores.empty();
+  plan.output = channels.output;
+  plan.input = channels.input[0];
+  plan.go = channels.go[0];
+  plan.exec_error = channels.error[1];
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<Process>> Process::start(std::shared_ptr<RunRegistry> registry,
@@ -112,42 +146,24 @@ base::Result<std::unique_ptr<Process>> Process::start(std::shared_ptr<RunRegistr
   const Argv argv = spec.net_namespace.empty()
                         ? spec.argv
                         : Argv{"ip", "netns", "exec", spec.net_namespace} + spec.argv;
-  ChildPlan plan;
-  plan.path = find_program(argv[0]);
-  for (const std::string& word : argv) plan.argv.push_back(const_cast<char*>(word.c_str()));
-  plan.argv.push_back(nullptr);
-  plan_environment(spec, plan);
-  plan.folder = spec.folder;
-  CPU_ZERO(&plan.cores);
-  for (const int core : spec.cores) CPU_SET(static_cast<unsigned>(core), &plan.cores);
-  plan.has_cores = !spec.cores.empty();
-  const std::string log = spec.log_file.empty() ? "/dev/null" : spec.log_file;
-  plan.output = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (plan.output < 0) return system_error("can't write the log " + log);
-  std::array<int, 2> input{-1, -1}, go{-1, -1}, error{-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0 ||
-      ::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(error.data(), O_CLOEXEC) != 0) {
-    close_all({plan.output, input[0], input[1], go[0], go[1]});
-    return system_error("can't make pipes for " + spec.name);
+  Channels channels;
+  if (!channels.open(spec.log_file.empty() ? "/dev/null" : spec.log_file)) {
+    return system_error("can't open the log or the pipes of " + spec.name);
   }
-  plan.input = input[0];
-  plan.go = go[0];
-  plan.exec_error = error[1];
+  ChildPlan plan;
+  make_plan(spec, argv, channels, plan);
   const pid_t pid = ::fork();
+  if (pid < 0) return system_error("can't start " + spec.name);
   if (pid == 0) {
-    ::close(go[1]);
+    ::close(channels.go[1]);
     become(plan);
   }
-  close_all({plan.output, input[0], go[0], error[1]});
-  if (pid < 0) {
-    close_all({input[1], go[1], error[0]});
-    return system_error("can't start " + spec.name);
-  }
+  ::close(Channels::release(channels.error[1]));
   std::unique_ptr<Process> process(new Process());
   process->registry_ = registry;
   process->name_ = spec.name;
   process->log_file_ = spec.log_file;
-  process->input_ = input[1];
+  process->input_ = Channels::release(channels.input[1]);
   process->pid_ = pid;
   process->pidfd_ = open_pidfd(pid);
   Argv shown = argv;
@@ -155,13 +171,10 @@ base::Result<std::unique_ptr<Process>> Process::start(std::shared_ptr<RunRegistr
     shown.insert(shown.begin(), name + "=" + value);
   process->command_ = shell_text(shown);
   const auto noted = registry ? registry->add_process(pid, spec.name) : base::Result<void>{};
-  if (noted.ok()) static_cast<void>(!::write(go[1], "g", 1));
-  ::close(go[1]);
-  int problem = 0;
-  const bool is_failed = ::read(error[0], &problem, sizeof problem) == ssize_t{sizeof problem};
-  ::close(error[0]);
   if (!noted.ok()) return noted.error();
-  if (is_failed) {
+  static_cast<void>(!::write(channels.go[1], "g", 1));
+  int problem = 0;
+  if (::read(channels.error[0], &problem, sizeof problem) == ssize_t{sizeof problem}) {
     errno = problem;
     return system_error("can't start " + spec.name);
   }
