@@ -6,6 +6,7 @@
 #include "book.h"
 #include "budget.h"
 #include "merlon/lab_run/manager.h"
+#include "merlon/lab_search/dynamic_plan.h"
 #include "trial_runner.h"
 
 namespace merlon::lab {
@@ -40,6 +41,7 @@ class Manager {
   void subtract_cable(Row& row);
   base::Result<void> finish_row(Row& row, const base::Result<void>& outcome);
   base::Result<bool> grow();
+  [[nodiscard]] PlanPoint point_of(const Row& row) const;
   base::Result<void> check();
   // What keeps the row from running at all; its state is set then.
   base::Result<bool> is_out(Row& row);

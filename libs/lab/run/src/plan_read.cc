@@ -222,7 +222,7 @@ Result<double> parse_seconds(std::string_view text) {
   if (at == end) return wrong;
   while (at != end) {
     double value = 0;
-    const auto [next, problem] = std::from_chars(at, end, value, std::chars_format::fixed);
+    const auto [next, problem] = std::from_chars(at, end, value, std::chars_format::general);
     if (problem != std::errc{} || !(value >= 0)) return wrong;
     at = next;
     double unit = 1;

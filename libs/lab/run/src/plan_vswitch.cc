@@ -175,6 +175,7 @@ Plan vswitch_openflow_plan() {
       row.repeats = 2;
       row.traffic.sizes = size;
       row.parameters["frame_size"] = std::stod(size);
+      row.parameters["grows"] = 0;
       plan.rows.push_back(at_interval(std::move(row), 50));
     }
   }

@@ -19,6 +19,4 @@ base::Errors write_outputs(const Run& run, const std::filesystem::path& folder, 
 // was cut short.
 base::Result<Run> load_run(const std::filesystem::path& path);
 
-std::string summary_text(const Run& run, bool is_terminal, Language language);
-
 }  // namespace merlon::lab
