@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The laboratory's two readers of untrusted input. The first byte chooses: even, the rest is a frame from
-// the wire for the recogniser; odd, the text of a size sequence.
+// The laboratory's two readers of untrusted input. The first byte chooses: even, the rest is a
+// frame from the wire for the recogniser; odd, the text of a size sequence.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -19,6 +19,8 @@ constexpr std::uint64_t kLonely = 64;
 // Above this share of lost frames single losses are no sign of a verdict.
 constexpr double kMaxLonelyShare = 1e-4;
 constexpr std::uint64_t kAlwaysLonely = 8;
+// A frame that took longer than this waited in a queue: so many times the least latency, and more.
+constexpr base::Nanos kSlowTimes = 8, kSlowMore = 200'000;
 // Chance below which "every frame of a flow lost by overload" is not believed.
 constexpr double kUnbelievable = 1e-3;
 
@@ -57,6 +59,7 @@ Ledger::Ledger(std::shared_ptr<const FrameSource> source, const Schedule& schedu
       schedule_(schedule),
       refused_(schedule.count()),
       seen_(schedule.count()),
+      slow_(schedule.count()),
       flows_(LazyMemory::allocate(std::size_t{source_->flow_count()} * sizeof(std::uint32_t))) {
   sent_.timeline.resize(static_cast<std::size_t>((schedule.duration() + kSlot - 1) / kSlot), 0);
 }
@@ -64,7 +67,8 @@ Ledger::Ledger(std::shared_ptr<const FrameSource> source, const Schedule& schedu
 base::Result<std::unique_ptr<Ledger>> Ledger::create(std::shared_ptr<const FrameSource> source,
                                                      const Schedule& schedule) {
   std::unique_ptr<Ledger> l(new Ledger(std::move(source), schedule));
-  if (!l->refused_.has_memory() || !l->seen_.has_memory() || l->flows_.data() == nullptr)
+  if (!l->refused_.has_memory() || !l->seen_.has_memory() || !l->slow_.has_memory() ||
+      l->flows_.data() == nullptr)
     return make_error(base::Errc::kCapacity,
                       fmt::format("no memory to keep account of {} frames", schedule.count()),
                       "a shorter trial, a lower rate or fewer flows need less");
@@ -118,7 +122,11 @@ void Ledger::received(const FrameTag& tag, base::Nanos time, base::Nanos sent,
     ++got_.false_accepts;
     return;
   }
-  got_.actual.record(time - sent);
+  const base::Nanos latency = time - sent;
+  got_.least = std::min(got_.least, latency);
+  if (latency > kSlowTimes * std::max<base::Nanos>(got_.least, 0) + kSlowMore)
+    slow_.set(tag.sequence);
+  got_.actual.record(latency);
   got_.intended.record(time - (schedule_.is_maximum() ? sent : schedule_.due(tag.sequence)));
 }
 
@@ -182,6 +190,14 @@ Ledger::Denials Ledger::denied_flows(std::uint64_t lost) const {
   return d;
 }
 
+bool Ledger::has_slow_neighbour(std::uint64_t number) const noexcept {
+  const std::uint64_t first = number > kLonely ? number - kLonely : 0;
+  const std::uint64_t last = std::min(number + kLonely + 1, sent_.next);
+  for (std::uint64_t n = first; n < last; ++n)
+    if (slow_.test(n)) return true;
+  return false;
+}
+
 std::uint64_t Ledger::count_false_denies(std::uint64_t lost, std::uint64_t explained) const {
   if (lost == 0) return 0;
   const Denials flows = denied_flows(lost);
@@ -198,13 +214,13 @@ std::uint64_t Ledger::count_false_denies(std::uint64_t lost, std::uint64_t expla
     if (flows.has(f.flow)) return;
     if (has_previous) {
       const std::uint64_t gap = number - previous;
-      if (gap_before > kLonely && gap > kLonely) ++lonely;
+      if (gap_before > kLonely && gap > kLonely && !has_slow_neighbour(previous)) ++lonely;
       gap_before = gap;
     }
     previous = number;
     has_previous = true;
   });
-  if (has_previous && gap_before > kLonely) ++lonely;
+  if (has_previous && gap_before > kLonely && !has_slow_neighbour(previous)) ++lonely;
   return flows.frames + lonely;
 }
 

@@ -9,7 +9,7 @@ void Sender::add(Stream stream) {
   const std::uint32_t room = stream.source->largest() - kFcsSize;
   const base::Nanos due = stream.schedule.due(0);
   const bool is_done = stream.schedule.count() == 0;
-  streams_.push_back({std::move(stream), 0, due, room, is_done});
+  streams_.push_back({std::move(stream), 0, due, 0, room, is_done});
 }
 
 void Sender::end(State& s) noexcept {
@@ -27,7 +27,9 @@ base::Nanos Sender::turn() noexcept {
       end(s);
       continue;
     }
-    if (first == nullptr || s.due < first->due) first = &s;
+    const bool wants_longer = first == nullptr || wanted_since(s) < wanted_since(*first) ||
+                              (wanted_since(s) == wanted_since(*first) && s.next < first->next);
+    if (wants_longer) first = &s;
   }
   if (first == nullptr) return kNever;
   if (now < 0) return 0;
@@ -63,7 +65,8 @@ void Sender::send_due(State& s, base::Nanos now) noexcept {
   for (unsigned i = 0; i < count; ++i)
     if (built_[i].tag_offset != 0) finish_frame(bytes_[i], built_[i], units);
   const unsigned sent = stream.port->transmit(stream.queue, handles_.data(), count);
-  const base::Nanos spent = clock_.now() - time;
+  s.served = clock_.now();
+  const base::Nanos spent = s.served - time;
   use_.port_time += spent;
   use_.longest_port_time = std::max(use_.longest_port_time, spent);
   ++use_.bursts;
@@ -74,8 +77,9 @@ void Sender::send_due(State& s, base::Nanos now) noexcept {
 void Sender::account(State& s, std::uint64_t first, unsigned count, unsigned sent,
                      base::Nanos time) noexcept {
   for (unsigned i = 0; i < count; ++i) {
-    const bool is_measured = s.stream.ledger != nullptr && built_[i].tag_offset != 0;
-    if (!is_measured) {
+    if (s.stream.ledger == nullptr) {
+      if (i < sent) ++use_.attack;
+    } else if (built_[i].tag_offset == 0) {
       if (i < sent) ++use_.unmeasured;
     } else if (i < sent) {
       s.stream.ledger->offered(first + i, built_[i], time);

@@ -225,6 +225,31 @@ TEST(Oracle, OverloadIsNoVerdict) {
   EXPECT_EQ(run(s, spec).frames.false_denies, 0u);
 }
 
+TEST(Oracle, ALonelyLossBesideAFullQueueIsOverload) {
+  // Some frames a second too many: the queue is full after 20 s, then one in 20,000 is lost alone.
+  Impairment how;
+  how.rate_pps = 49'996;
+  how.queue = 50;
+  Simulation s(how);
+  const TrialResult r = run(s, spec_of(50'000, 40));
+  EXPECT_GT(r.frames.lost, 20u);
+  EXPECT_EQ(r.frames.false_denies, 0u);
+}
+
+TEST(Accuracy, AtTheMaximumRateAnAttackKeepsItsOwn) {
+  Simulation s;
+  s.sender_port->every_burst = 20'000;  // 1.6 Mpps at most
+  TrialSpec spec = spec_of(0, 0.1);
+  spec.traffic.pacing = Pacing::kMaximum;
+  spec.traffic.attack = AttackKind::kSynFlood;
+  spec.traffic.attack_pps = 200'000;
+  const TrialResult r = run(s, spec);
+  EXPECT_NEAR(r.kpis.at("attack_offered"), 20'000, 200);
+  EXPECT_GT(r.frames.offered, 20'000u);
+  EXPECT_EQ(r.frames.intended, r.frames.offered);
+  EXPECT_EQ(r.stamp, Stamp::kClean);
+}
+
 TEST(Accuracy, AttackFramesAreNeitherMeasuredNorLost) {
   for (const AttackKind kind :
        {AttackKind::kSynFlood, AttackKind::kUdpFlood, AttackKind::kDnsReflection,
@@ -240,6 +265,7 @@ TEST(Accuracy, AttackFramesAreNeitherMeasuredNorLost) {
     EXPECT_EQ(r.frames.intended, 10'000u);
     EXPECT_EQ(r.frames.offered, 10'000u);
     const auto attack = static_cast<std::uint64_t>(r.kpis.at("attack_received"));
+    EXPECT_EQ(r.kpis.at("attack_offered"), 20'000);
     EXPECT_EQ(attack + r.frames.received, 20'000u);
     EXPECT_EQ(attack, 20'000 - (s.did().lost - r.frames.lost));
     EXPECT_EQ(r.frames.unexpected + r.frames.corrupted, 0u);

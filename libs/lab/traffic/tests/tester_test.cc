@@ -70,6 +70,21 @@ TEST(Tester, ServesManyTrialsAndBothWays) {
   }
 }
 
+TEST(Tester, BothWaysAtTheMaximumRate) {
+  auto tester = tester_over("maximum");
+  const std::atomic<bool> stop{false};
+  TrialSpec spec = trial(0, 0.02);
+  spec.traffic.pacing = Pacing::kMaximum;
+  spec.traffic.is_bidirectional = true;
+  const auto r = tester->run(spec, stop);
+  ASSERT_TRUE(r.ok()) << r.error().message;
+  EXPECT_GT(tester->a().port().counters().rx_packets, 0u);
+  EXPECT_GT(tester->b()->port().counters().rx_packets, 0u);
+  EXPECT_EQ(r->frames.intended, r->frames.offered);
+  EXPECT_EQ(r->frames.lost, 0u);
+  expect_balance(*r);
+}
+
 TEST(Tester, RefusesWhatItCannotSend) {
   auto tester = tester_over("refuses");
   const std::atomic<bool> stop{false};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // What became of each measured frame of one direction: sent or refused by the sender, seen or not
-// by the receiver. Two bits per frame and four bytes per flow, in memory that is taken page by page
-// as sequence numbers reach it; 10 s at 1 Mpps are 2.5 MB. Each half has one writer (sender,
+// by the receiver. Three bits per frame and four bytes per flow, in memory that is taken page by
+// page as sequence numbers reach it; 10 s at 1 Mpps are 4 MB. Each half has one writer (sender,
 // receiver); evaluate() after both are done.
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -111,6 +112,7 @@ class Ledger {
   };
   struct Got {
     std::uint64_t distinct = 0, duplicated = 0, reordered = 0, false_accepts = 0;
+    base::Nanos least = std::numeric_limits<base::Nanos>::max();  // latency
     ReceivedExtras extras;
     Histogram actual, intended;
   };
@@ -123,6 +125,7 @@ class Ledger {
   }
   template <class Visit>
   void for_each_lost(Visit visit) const;
+  [[nodiscard]] bool has_slow_neighbour(std::uint64_t number) const noexcept;
   void add_lost_timeline(TrialResult& result) const;
   [[nodiscard]] Denials denied_flows(std::uint64_t lost) const;
   [[nodiscard]] std::uint64_t count_false_denies(std::uint64_t lost, std::uint64_t explained) const;
@@ -130,6 +133,7 @@ class Ledger {
   const std::shared_ptr<const FrameSource> source_;
   const Schedule schedule_;
   Bitmap refused_, seen_;
+  Bitmap slow_;       // came after waiting in some queue
   LazyMemory flows_;  // per flow: one past the highest sequence seen
   Sent sent_;
   Got got_;

@@ -29,6 +29,7 @@ struct Stream {
 
 struct SenderUse {
   std::uint64_t bursts = 0;
+  std::uint64_t attack = 0;           // frames of streams without ledger that were taken
   std::uint64_t unmeasured = 0;       // frames without tag that were taken
   std::uint64_t late_at_end = 0;      // never tried: the grace time was over
   std::uint64_t no_buffer = 0;        // turns without a free buffer
@@ -59,6 +60,7 @@ class Sender {
     Stream stream;
     std::uint64_t next = 0;
     base::Nanos due = 0;
+    base::Nanos served = 0;  // time of the last burst
     std::uint32_t room = 0;  // bytes to ask of the port
     bool is_done = false;
   };
@@ -66,6 +68,11 @@ class Sender {
   void account(State& s, std::uint64_t first, unsigned count, unsigned sent,
                base::Nanos time) noexcept;
   void end(State& s) noexcept;
+  // Since when a stream wants its next frame out; at the maximum rate since its last burst, so that
+  // it takes turns with what is late.
+  [[nodiscard]] static base::Nanos wanted_since(const State& s) noexcept {
+    return s.stream.schedule.is_maximum() ? s.served : s.due;
+  }
 
   const Clock clock_;
   const unsigned time_shift_;
