@@ -52,7 +52,7 @@ const std::vector<Maker>& makers() {
        make_ovs},
       {{"ovs-dpdk",
         {"normal", "openflow", "conntrack"},
-        with(link_paths(), {"memif"}),
+        link_paths(),
         {"Open vSwitch with DPDK", "Open vSwitch с DPDK"}},
        make_ovs},
       {{"merlon", {"wire", "tap"}, with(link_paths(), {"memif"}), {"Merlon", "Merlon"}},

@@ -128,7 +128,7 @@ base::Result<void> OpenVswitch::start_daemon() {
   ProcessSpec daemon;
   daemon.name = "ovs-vswitchd";
   daemon.argv = {program(), database(), "--unixctl=" + at("vs.ctl"), "-vconsole:warn"};
-  daemon.net_namespace = layout().is_memif ? std::string() : built().device_namespace();
+  daemon.net_namespace = built().device_namespace();
   daemon.environment = {
       {"OVS_RUNDIR", folder()}, {"OVS_LOGDIR", folder()}, {"OVS_DBDIR", folder()}};
   if (!is_dpdk()) daemon.cores = cores();
@@ -139,19 +139,6 @@ base::Result<void> OpenVswitch::start_daemon() {
 Argv OpenVswitch::port_words(std::size_t i) const {
   const std::string port = built().device_ports()[i], number = std::to_string(i);
   if (!is_dpdk()) return {"--", "add-port", "br0", port};
-  if (layout().is_memif) {
-    return {"--",
-            "add-port",
-            "br0",
-            "m" + number,
-            "--",
-            "set",
-            "Interface",
-            "m" + number,
-            "type=dpdk",
-            "options:dpdk-devargs=net_memif" + number + ",role=server,socket=" + port +
-                ",socket-abstract=no"};
-  }
   if (option("port") == "afxdp") {
     return {"--", "add-port", "br0", port, "--", "set", "Interface", port, "type=afxdp"};
   }
