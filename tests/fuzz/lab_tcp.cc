@@ -85,6 +85,11 @@ TcpLoadSpec make_spec(std::uint8_t options) {
   return s;
 }
 
+const MessageBook& book_of(bool is_http) {
+  static const MessageBook kBooks[2] = {{{1024, 4096}, false}, {{1024, 4096}, true}};
+  return kBooks[is_http ? 1 : 0];
+}
+
 void parse(base::ByteSpan bytes) {
   Frame f;
   read_frame(bytes, false, f);
@@ -105,16 +110,17 @@ void parse(base::ByteSpan bytes) {
 
 struct Cable {
   explicit Cable(std::uint8_t options)
-      : spec(make_spec(options)), book({1024, 4096}, spec.is_http), client_port(1), server_port(2) {
+      : spec(make_spec(options)), book(book_of(spec.is_http)), client_port(1), server_port(2) {
     ClientSettings c;
     c.max_concurrent = 8;
+    c.mac = client_port.info().mac;
     c.next_hop_mac = server_port.info().mac;
     // Changed frames reach the stack as well.
     c.are_checksums_verified = false;
     client = std::make_unique<Client>(
         client_port, spec, c, book,
         base::Region::allocate(Client::table_size(8) * sizeof(Connection)));
-    server = std::make_unique<Server>(server_port, spec, book,
+    server = std::make_unique<Server>(server_port, server_port.info().mac, spec, book,
                                       base::Region::allocate(16 * sizeof(Connection)), 16, false);
     server->start(now);
     client->start(now);
@@ -163,7 +169,7 @@ struct Cable {
   }
 
   const TcpLoadSpec spec;
-  const MessageBook book;
+  const MessageBook& book;
   FuzzPort client_port, server_port;
   std::unique_ptr<Client> client;
   std::unique_ptr<Server> server;

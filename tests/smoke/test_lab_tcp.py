@@ -104,6 +104,11 @@ def test_merlon_passes_every_segment(context):
             check("tcp" not in row["reason"] or row["packets"] == 0, f"no segment is dropped by the tracker: {row}")
 
 
+def test_two_threads(context):
+    kpis = load(context, "--client", "ring:t", "--server", "ring:t", "--threads", 2, *short(2000, 1), "--transactions", 3, "--kib", "1,64", "--retries", 6)
+    check_whole(kpis, 4000)
+
+
 def test_servers_answer_curl(context):
     need_tools("curl")
     with Lab(context, start=False) as lab:

@@ -87,7 +87,9 @@ std::map<std::string, Setter> make_setters() {
       {"client",
        [](Options& o, const std::string& v) { o.client = read_endpoint(v), o.has_client = true; }},
       {"server",
-       [](Options& o, const std::string& v) { o.server = read_endpoint(v), o.has_server = true; }},
+       [](Options& o, const std::string& v) {
+         o.server = read_endpoint(v), o.has_server = o.server.is_server = true;
+       }},
       {"rate", number(&S::connections_per_s)},
       {"concurrent", number(&S::concurrent)},
       {"transactions", number(&S::transactions_per_connection)},

@@ -37,8 +37,8 @@ std::uint32_t Client::table_size(std::uint32_t max_concurrent) noexcept {
 
 Client::Client(io::Port& port, const TcpLoadSpec& spec, const ClientSettings& settings,
                const MessageBook& book, base::Region table)
-    : Role(port, spec, spec.clients, book, std::move(table), table_size(settings.max_concurrent),
-           settings.are_checksums_verified),
+    : Role(port, settings.mac, spec, spec.clients, book, std::move(table),
+           table_size(settings.max_concurrent), settings.are_checksums_verified),
       spec_(spec),
       settings_(settings),
       think_(to_nanos(spec.think_s)),

@@ -10,7 +10,8 @@ constexpr unsigned kFramesPerTurn = 64;
 
 }  // namespace
 
-base::Result<std::unique_ptr<Flood>> Flood::create(const TcpLoadSpec& spec, io::Port& port) {
+base::Result<std::unique_ptr<Flood>> Flood::create(const TcpLoadSpec& spec, io::Port& port,
+                                                   const base::MacAddress& mac) {
   if (spec.attack == AttackKind::kNone) return std::unique_ptr<Flood>();
   TrafficSpec traffic;
   traffic.attack = spec.attack;
@@ -20,11 +21,12 @@ base::Result<std::unique_ptr<Flood>> Flood::create(const TcpLoadSpec& spec, io::
   options.seed = spec.seed;
   auto frames = make_attack(traffic, options);
   if (!frames) return frames.error();
-  return std::unique_ptr<Flood>(new Flood(std::move(*frames), spec.attack_pps, port));
+  return std::unique_ptr<Flood>(new Flood(std::move(*frames), spec.attack_pps, port, mac));
 }
 
-Flood::Flood(std::unique_ptr<FrameSource> frames, double rate, io::Port& port)
-    : frames_(std::move(frames)), interval_(1e9 / rate), mac_(port.info().mac), out_(port) {}
+Flood::Flood(std::unique_ptr<FrameSource> frames, double rate, io::Port& port,
+             const base::MacAddress& mac)
+    : frames_(std::move(frames)), interval_(1e9 / rate), mac_(mac), out_(port) {}
 
 void Flood::start(base::Nanos start, base::Nanos end, const base::MacAddress& to) noexcept {
   start_ = start;

@@ -19,13 +19,13 @@ StackSettings stack_settings(const TcpLoadSpec& spec, const base::MacAddress& ma
   return s;
 }
 
-Role::Role(io::Port& port, const TcpLoadSpec& spec, const AddressPool& ours,
-           const MessageBook& book, base::Region table, std::uint32_t table_size,
-           bool are_checksums_verified)
+Role::Role(io::Port& port, const base::MacAddress& mac, const TcpLoadSpec& spec,
+           const AddressPool& ours, const MessageBook& book, base::Region table,
+           std::uint32_t table_size, bool are_checksums_verified)
     : port_(port),
       book_(book),
       ours_(ours),
-      mac_(port.info().mac),
+      mac_(mac),
       are_checksums_verified_(are_checksums_verified),
       memory_(std::move(table)),
       table_(memory_.as<Connection>(), table_size),

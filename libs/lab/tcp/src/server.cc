@@ -19,9 +19,11 @@ std::uint64_t hash_tuple(std::uint32_t local_ip, std::uint32_t remote_ip, std::u
 
 }  // namespace
 
-Server::Server(io::Port& port, const TcpLoadSpec& spec, const MessageBook& book, base::Region table,
-               std::uint32_t table_size, bool are_checksums_verified)
-    : Role(port, spec, spec.servers, book, std::move(table), table_size, are_checksums_verified),
+Server::Server(io::Port& port, const base::MacAddress& mac, const TcpLoadSpec& spec,
+               const MessageBook& book, base::Region table, std::uint32_t table_size,
+               bool are_checksums_verified)
+    : Role(port, mac, spec, spec.servers, book, std::move(table), table_size,
+           are_checksums_verified),
       server_port_(spec.server_port),
       idle_(static_cast<Nanos>(spec.server_idle_s * 1e9)),
       seed_{base::fold_multiply(spec.seed + 1, 0x9e3779b97f4a7c15ULL), base::HashSeed{}.b},

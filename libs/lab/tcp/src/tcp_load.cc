@@ -48,10 +48,20 @@ std::uint32_t concurrent_for(const TcpLoadSpec& s, const TcpLoadSettings& settin
   if (s.concurrent != 0) return s.concurrent;
   const double per_connection =
       1 + (s.transactions_per_connection == 0 ? 0 : s.transactions_per_connection - 1) * s.think_s;
-  const double expected = s.connections_per_s * (per_connection + 3);
+  const double expected = s.connections_per_s * (per_connection + 1);
   return static_cast<std::uint32_t>(
       std::clamp<double>(expected, kLeastConcurrent, kMostConcurrent));
 }
+
+// Our hardware address. On a kernel interface it is not the interface's: the kernel's own IP would
+// look at every frame to see that it is nobody's. The port is promiscuous and takes both.
+base::MacAddress mac_of(Endpoint& end, base::Byte role) {
+  base::MacAddress mac = end.port().info().mac;
+  if (end.spec().kind == "af_packet")
+    mac.bytes = {0x02, 0x4d, 0x4c, role, mac.bytes[4], mac.bytes[5]};
+  return mac;
+}
+constexpr base::Byte kClientRole = 0x43, kServerRole = 0x53;
 
 std::unique_ptr<MessageBook> make_book(const TcpLoadSpec& spec) {
   std::vector<std::uint32_t> sizes;
@@ -173,17 +183,18 @@ base::Result<void> Load::make(Endpoint* client_end, Endpoint* server_end) {
   const std::uint32_t concurrent = concurrent_for(spec, settings);
   if (client_end != nullptr) {
     tcp::ClientSettings c;
+    c.mac = mac_of(*client_end, kClientRole);
     c.max_concurrent = concurrent;
     c.next_hop_ip = settings.client_next_hop;
     c.are_checksums_verified = settings.are_checksums_verified;
     if (settings.server_mac)
       c.next_hop_mac = *settings.server_mac;
     else if (server_end != nullptr)
-      c.next_hop_mac = server_end->port().info().mac;
+      c.next_hop_mac = mac_of(*server_end, kServerRole);
     auto table = make_table(Client::table_size(concurrent), "clients");
     if (!table) return table.error();
     client = std::make_unique<Client>(client_end->port(), spec, c, *book, std::move(*table));
-    auto f = Flood::create(spec, client_end->port());
+    auto f = Flood::create(spec, client_end->port(), c.mac);
     if (!f) return f.error();
     flood = std::move(*f);
   }
@@ -191,8 +202,9 @@ base::Result<void> Load::make(Endpoint* client_end, Endpoint* server_end) {
     const std::uint32_t size = Server::table_size(concurrent);
     auto table = make_table(size, "servers");
     if (!table) return table.error();
-    server = std::make_unique<Server>(server_end->port(), spec, *book, std::move(*table), size,
-                                      settings.are_checksums_verified);
+    server =
+        std::make_unique<Server>(server_end->port(), mac_of(*server_end, kServerRole), spec, *book,
+                                 std::move(*table), size, settings.are_checksums_verified);
   }
   return {};
 }

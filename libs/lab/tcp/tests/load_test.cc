@@ -289,17 +289,33 @@ TEST(Load, ReplacesHeldConnectionsThatEnd) {
   EXPECT_LE(r.kpis.at("concurrent_max"), 20);
 }
 
-TEST(Load, AttackIsToldFromClients) {
-  Bench b;
+TEST(Load, AttacksAreToldFromClients) {
+  for (const auto kind : {AttackKind::kSynFlood, AttackKind::kUdpFlood, AttackKind::kFragments}) {
+    Bench b;
+    TcpLoadSpec s = small_spec();
+    s.attack = kind;
+    s.attack_pps = 2000;
+    s.attack_sources = 1000;
+    const TrialResult r = b.run(s);
+    EXPECT_NEAR(r.kpis.at("attack_sent"), 10'000, 2);
+    EXPECT_EQ(r.kpis.at("attack_passed"), r.kpis.at("attack_sent"));
+    EXPECT_EQ(r.kpis.at("completed"), 800);
+    EXPECT_EQ(r.kpis.at("server_syns"), 800);
+  }
+}
+
+TEST(Load, LargeObjectsSurviveHeavyLoss) {
+  Bench b({.loss = 0.05, .duplicate = 0.05, .reorder = 0.1, .seed = 11});
   TcpLoadSpec s = small_spec();
-  s.attack = AttackKind::kSynFlood;
-  s.attack_pps = 2000;
-  s.attack_sources = 1000;
+  s.connections_per_s = 10;
+  s.object_kib = {1024};
+  s.retries = 15;
+  s.transaction_timeout_s = 120;
+  s.drain_s = 120;
   const TrialResult r = b.run(s);
-  EXPECT_NEAR(r.kpis.at("attack_sent"), 10'000, 2);
-  EXPECT_EQ(r.kpis.at("attack_passed"), r.kpis.at("attack_sent"));
-  EXPECT_EQ(r.kpis.at("completed"), 800);
-  EXPECT_EQ(r.kpis.at("server_syns"), 800);
+  EXPECT_EQ(r.kpis.at("completed"), 40);
+  EXPECT_EQ(r.kpis.at("transactions_failed"), 0);
+  EXPECT_GT(r.kpis.at("fast_retransmissions"), 100);
 }
 
 TEST(Load, FindsTheNextHopByArp) {

@@ -11,6 +11,7 @@
 namespace merlon::lab::tcp {
 
 struct ClientSettings {
+  base::MacAddress mac;  // ours
   std::uint32_t max_concurrent = 0;
   std::uint32_t next_hop_ip = 0;  // 0: next_hop_mac is known
   base::MacAddress next_hop_mac;

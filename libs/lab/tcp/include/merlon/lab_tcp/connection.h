@@ -98,4 +98,6 @@ struct Connection {
   }
 };
 
+static_assert(sizeof(Connection) == 224);
+
 }  // namespace merlon::lab::tcp

@@ -15,7 +15,8 @@ namespace merlon::lab::tcp {
 class Flood {
  public:
   // Null without an attack in the spec; errors are those of make_attack().
-  static base::Result<std::unique_ptr<Flood>> create(const TcpLoadSpec& spec, io::Port& port);
+  static base::Result<std::unique_ptr<Flood>> create(const TcpLoadSpec& spec, io::Port& port,
+                                                     const base::MacAddress& mac);
 
   void start(base::Nanos start, base::Nanos end, const base::MacAddress& to) noexcept;
   // Sends what is due, at most a burst's worth. True when something left.
@@ -23,7 +24,8 @@ class Flood {
   [[nodiscard]] std::uint64_t sent() const noexcept { return number_; }
 
  private:
-  Flood(std::unique_ptr<FrameSource> frames, double rate, io::Port& port);
+  Flood(std::unique_ptr<FrameSource> frames, double rate, io::Port& port,
+        const base::MacAddress& mac);
 
   const std::unique_ptr<FrameSource> frames_;
   const double interval_;  // ns

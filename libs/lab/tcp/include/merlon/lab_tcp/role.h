@@ -15,7 +15,7 @@
 namespace merlon::lab::tcp {
 
 // Bounds of one turn's work, so that receiving is never kept waiting.
-inline constexpr unsigned kBurstsPerTurn = 4, kTimersPerTurn = 256, kOpeningsPerTurn = 64;
+inline constexpr unsigned kBurstsPerTurn = 16, kTimersPerTurn = 128, kOpeningsPerTurn = 64;
 
 StackSettings stack_settings(const TcpLoadSpec& spec, const base::MacAddress& mac);
 
@@ -41,8 +41,9 @@ class Role {
   [[nodiscard]] const base::MacAddress& next_hop_mac() const noexcept { return next_hop_mac_; }
 
  protected:
-  Role(io::Port& port, const TcpLoadSpec& spec, const AddressPool& ours, const MessageBook& book,
-       base::Region table, std::uint32_t table_size, bool are_checksums_verified);
+  Role(io::Port& port, const base::MacAddress& mac, const TcpLoadSpec& spec,
+       const AddressPool& ours, const MessageBook& book, base::Region table,
+       std::uint32_t table_size, bool are_checksums_verified);
   ~Role() = default;
 
   // Calls on_segment(const Segment&) and on_icmp(const IcmpError&) for what is ours; true when a

@@ -25,8 +25,9 @@ class Server final : public Role {
     return max_concurrent + max_concurrent / 2 + 64;
   }
 
-  Server(io::Port& port, const TcpLoadSpec& spec, const MessageBook& book, base::Region table,
-         std::uint32_t table_size, bool are_checksums_verified);
+  Server(io::Port& port, const base::MacAddress& mac, const TcpLoadSpec& spec,
+         const MessageBook& book, base::Region table, std::uint32_t table_size,
+         bool are_checksums_verified);
 
   void start(base::Nanos now);
   bool turn(base::Nanos now) noexcept;
