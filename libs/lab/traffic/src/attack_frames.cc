@@ -16,7 +16,7 @@ namespace merlon::lab {
 namespace {
 
 constexpr std::uint64_t kMaxSources = 8'388'608;  // addresses of kAttackNetwork
-constexpr std::uint64_t kAttackerMac = 0x02'4d4c'4100'01, kTargetMac = 0x02'4d4c'5300'01;
+constexpr std::uint64_t kAttackerMac = 0x02'4d4c'4100'01;
 constexpr std::uint8_t kSyn = 0x02;
 constexpr std::uint32_t kReflectionSize = 1286, kFragmentSize = 622;
 
@@ -76,7 +76,7 @@ class AttackFrames final : public FrameSource {
     const std::uint64_t h = mix64(seed_ ^ number);
     FrameFields f;
     f.source_mac = kAttackerMac;
-    f.destination_mac = kTargetMac;
+    f.destination_mac = kServerMac;
     f.vlan = 100;
     // A source always uses the same ports: as many flows as sources.
     const std::uint64_t source = below(h, sources_);

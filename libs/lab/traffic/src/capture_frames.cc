@@ -47,6 +47,10 @@ class Playback final : public FrameSource {
     k.size = static_cast<std::uint32_t>(size);
     bytes_.insert(bytes_.end(), frame.begin(), frame.end());
     bytes_.resize(k.at + size, 0);
+    // From the generator's side, or a switch would keep answers where it saw their receiver.
+    constexpr Byte kGroup = 1;
+    if ((frame[0] & kGroup) == 0) store_mac(bytes_.data() + k.at, kServerMac);
+    store_mac(bytes_.data() + k.at + 6, kClientMac);
     find_room(bytes_.data() + k.at, frame.size(), k);
     largest_ = std::max(largest_, k.size + kFcsSize);
     frames_.push_back(k);

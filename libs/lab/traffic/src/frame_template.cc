@@ -18,11 +18,6 @@ constexpr std::uint32_t header_size(std::uint8_t protocol) noexcept {
   return protocol == kProtocolTcp ? 20 : 8;
 }
 
-void store_mac(Byte* out, std::uint64_t mac) noexcept {
-  base::store_be(out, static_cast<std::uint16_t>(mac >> 32));
-  base::store_be(out + 2, static_cast<std::uint32_t>(mac));
-}
-
 void store_checksum(Byte* out, std::uint64_t sum, bool is_udp) noexcept {
   std::uint16_t v = packet::checksum_finish(sum);
   if (v == 0 && is_udp) v = 0xffff;
@@ -30,6 +25,11 @@ void store_checksum(Byte* out, std::uint64_t sum, bool is_udp) noexcept {
 }
 
 }  // namespace
+
+void store_mac(Byte* out, std::uint64_t mac) noexcept {
+  base::store_be(out, static_cast<std::uint16_t>(mac >> 32));
+  base::store_be(out + 2, static_cast<std::uint32_t>(mac));
+}
 
 std::uint32_t FrameTemplate::least_size(std::uint8_t protocol, bool has_vlan,
                                         bool has_tag) noexcept {

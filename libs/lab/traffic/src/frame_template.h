@@ -12,6 +12,11 @@ namespace merlon::lab {
 
 inline constexpr std::uint8_t kProtocolIcmp = 1, kProtocolTcp = 6, kProtocolUdp = 17;
 
+// First MAC addresses: "MLC" and "MLS" behind a locally administered, unicast first byte.
+inline constexpr std::uint64_t kClientMac = 0x02'4d4c'4300'01, kServerMac = 0x02'4d4c'5300'01;
+
+void store_mac(base::Byte* out, std::uint64_t mac) noexcept;
+
 // What differs from frame to frame, in host order.
 struct FrameFields {
   std::uint64_t source_mac = 0, destination_mac = 0;  // 48 bits

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,6 @@
 namespace merlon::lab {
 namespace {
 
-// "MLC" and "MLS" behind the locally administered, unicast first byte.
-constexpr std::uint64_t kClientMac = 0x02'4d4c'4300'01, kServerMac = 0x02'4d4c'5300'01;
 constexpr std::uint64_t kMacMask = 0xff'ffff'ffff, kMacPrefix = 0x02ULL << 40;
 constexpr std::uint32_t kFirstVlan = 100;
 constexpr std::uint64_t kPortsPerClient = 64'000, kClientsWanted = 250;
@@ -106,7 +105,8 @@ PatternFrames::PatternFrames(const TrafficSpec& spec, const FrameOptions& option
     clients_ = std::max(std::min(flows_, kClientsWanted),
                         (flows_ + kPortsPerClient - 1) / kPortsPerClient);
   }
-  if (!options.is_reverse) drop_step_ = static_cast<std::uint64_t>(spec.drop_share * 0x1p32);
+  if (!options.is_reverse)
+    drop_step_ = static_cast<std::uint64_t>(std::ceil(spec.drop_share * 0x1p32));
   largest_ = sizes.largest();
   add_elements(sizes, protocol);
   count_flows();

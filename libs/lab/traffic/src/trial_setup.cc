@@ -272,6 +272,8 @@ void Trial::add_kpis(TrialResult& result) const {
   k["frames_returned"] = static_cast<double>(receiver_use.returned);
   if (sender_use.unmeasured > 0)
     k["frames_unmeasured"] = static_cast<double>(sender_use.unmeasured);
+  if (receiver_use.unmeasured > 0)
+    k["frames_unmeasured_received"] = static_cast<double>(receiver_use.unmeasured);
   if (spec.traffic.attack != AttackKind::kNone) {
     k["attack_offered"] = static_cast<double>(sender_use.attack);
     k["attack_received"] = static_cast<double>(receiver_use.attack);

@@ -2,8 +2,10 @@
 // What the tester says of a device whose faults are known exactly. Simulated time: the same on
 // every machine.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "impair.h"
+#include "merlon/io/pcap_file.h"
 
 namespace merlon::lab {
 namespace {
@@ -248,6 +250,41 @@ TEST(Accuracy, AtTheMaximumRateAnAttackKeepsItsOwn) {
   EXPECT_GT(r.frames.offered, 20'000u);
   EXPECT_EQ(r.frames.intended, r.frames.offered);
   EXPECT_EQ(r.stamp, Stamp::kClean);
+}
+
+TEST(Accuracy, ACaptureIsReplayedAtItsOwnTimesAndAtARate) {
+  // A tagged frame's likeness and an ARP request, 3 ms apart.
+  TrafficSpec udp;
+  udp.sizes = "200";
+  const auto source = make_frames(udp, {});
+  ASSERT_TRUE(source.ok());
+  std::vector<base::Byte> frame(196), arp(60, 0);
+  BuiltFrame built;
+  (*source)->build(0, frame.data(), built);
+  arp[12] = 8, arp[13] = 6;
+  const std::string path = "/tmp/lab_accuracy_test." + std::to_string(getpid()) + ".pcap";
+  auto w = io::CaptureWriter::create(path, io::CaptureFormat::kPcapNanos);
+  ASSERT_TRUE(w.ok());
+  (*w)->write(frame, 196, 1'000'000'000);
+  (*w)->write(arp, 60, 1'003'000'000);
+  ASSERT_TRUE((*w)->close().ok());
+  for (const double rate : {0.0, 10'000.0}) {
+    Impairment how;
+    how.delay = 1'000'000;
+    Simulation s(how);
+    TrialSpec spec = spec_of(rate, 0.6);
+    spec.traffic.capture = path;
+    const TrialResult r = run(s, spec);
+    // Every 6 ms one of each, or 6,000 in turn.
+    const std::uint64_t each = rate == 0 ? 100 : 3000;
+    EXPECT_EQ(r.frames.intended, each);
+    EXPECT_EQ(r.frames.received, each);
+    EXPECT_EQ(r.frames.unexpected, 0u);
+    EXPECT_EQ(r.kpis.at("frames_unmeasured"), static_cast<double>(each));
+    EXPECT_EQ(r.kpis.at("frames_unmeasured_received"), static_cast<double>(each));
+    expect_delay(r.latency_intended.percentile(1), 1'000'000);
+  }
+  unlink(path.c_str());
 }
 
 TEST(Accuracy, AttackFramesAreNeitherMeasuredNorLost) {

@@ -83,7 +83,8 @@ class ImpairedPath {
   bool passes(const base::Byte* data, std::uint64_t number) {
     const bool must_drop = base::load_be<std::uint16_t>(data + 36) == kDropPort;
     const bool is_wrong = how_.wrong.contains(number);
-    if (!must_drop && base::load_be<std::uint16_t>(data + 34) == how_.denied_port) {
+    if (!must_drop && how_.denied_port != 0 &&
+        base::load_be<std::uint16_t>(data + 34) == how_.denied_port) {
       ++counts_.denied;
       return false;
     }

@@ -27,6 +27,7 @@ struct ReceiverUse {
   std::uint64_t frames = 0;  // all
   std::uint64_t corrupted = 0;
   std::uint64_t foreign = 0, stale = 0, returned = 0;  // together: unexpected
+  std::uint64_t unmeasured = 0;                        // of a capture, without tag
   std::uint64_t attack = 0;
 };
 
