@@ -185,19 +185,23 @@ class AfPacketPath final : public AfPacketPort {
   bool settle_offload(RxQueue& q, AfPacketFrame& frame, const iovec* pieces, unsigned count,
                       std::uint32_t captured) noexcept {
     if (frame.offload.gso_type != 0) q.super_frames.add(1);
-    const bool is_carried = Memory::kCarriesOffloads && settings_.carries_offloads;
     if (captured < frame.length) {
       frame.offload = {};
       return true;
     }
+    const bool is_carried = Memory::kCarriesOffloads && settings_.carries_offloads;
     constexpr std::uint16_t kSctpChecksumOffset = 8;  // no internet checksum: the note can't say it
-    if ((frame.offload.flags & FrameOffload::kNeedsChecksum) != 0 &&
-        (!is_carried || frame.offload.checksum_offset == kSctpChecksumOffset)) {
+    const bool is_completed = !is_carried ||
+                              completes_checksums_.load(std::memory_order_relaxed) ||
+                              frame.offload.checksum_offset == kSctpChecksumOffset;
+    if (is_completed && (frame.offload.flags & FrameOffload::kNeedsChecksum) != 0) {
       if (!complete_checksum(pieces, count, frame.offload)) return false;
       q.checksums.add(1);
-      if (!is_carried || frame.offload.gso_type == 0) frame.offload = {};
+      // The kernel cuts a super-frame with a whole checksum too.
+      frame.offload.flags = 0;
+      frame.offload.checksum_start = frame.offload.checksum_offset = 0;
     }
-    if (!is_carried) frame.offload = {};
+    if (!is_carried || frame.offload.is_none()) frame.offload = {};
     return true;
   }
 

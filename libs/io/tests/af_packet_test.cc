@@ -402,6 +402,35 @@ TEST_F(AfPacket, NotesOfAFrameAreCarriedOn) {
   EXPECT_EQ(b->details().rx_super_frames, 1u);
 }
 
+TEST_F(AfPacket, ChecksumsAreCompletedWhenTheyWillBeVerifiedAndSuperFramesGoOn) {
+  auto a = open({.interface = "va", .carries_offloads = true});
+  auto b = open({.interface = "vb", .carries_offloads = true});
+  ASSERT_TRUE(a != nullptr && b != nullptr);
+  receive(*b);
+  b->complete_checksums();
+  a->complete_checksums();  // the kernel may have made it a partial one again
+  const Frame whole = unfinished(6, 16, 30'000);
+  ASSERT_EQ(send(*a, {whole},
+                 {.flags = 1,
+                  .gso_type = 1,
+                  .header_length = 54,
+                  .segment_length = 1448,
+                  .checksum_start = 34,
+                  .checksum_offset = 16}),
+            1u);
+  packet::Burst burst;
+  b->receive(0, burst, 64);
+  ASSERT_EQ(burst.count, 1u);
+  EXPECT_TRUE(is_transport_checksum_right(Frame(burst.data[0], burst.data[0] + burst.captured[0])));
+  EXPECT_EQ(b->transmit(0, burst.handle.data(), 1), 1u);
+  std::vector<FrameOffload> notes;
+  const auto back = receive(*a, 0, &notes);
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_TRUE(is_transport_checksum_right(back[0]));
+  EXPECT_EQ(notes[0].gso_type, 1);
+  EXPECT_EQ(notes[0].segment_length, 1448);
+}
+
 TEST_F(AfPacket, NonsenseInANoteIsRefusedByTheKernelOrUs) {
   auto a = open({.interface = "va", .carries_offloads = true});
   auto b = open_plain("vb");

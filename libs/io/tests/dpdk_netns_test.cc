@@ -10,6 +10,7 @@
 #include <string>
 
 #include "dpdk_fixture.h"
+#include "merlon/io/af_packet_port.h"
 
 namespace merlon::io {
 namespace {
@@ -88,6 +89,52 @@ TEST_F(Namespace, AfPacketOverVeth) {
   EXPECT_EQ(i.speed_mbps, 10'000u);
   EXPECT_EQ(i.mtu, 1500);
   EXPECT_NE(i.mac, base::MacAddress{});
+}
+
+// Our own AF_PACKET port beside DPDK's ports: frames in chains of mbufs, there and back.
+TEST_F(Namespace, OwnPortOverDpdkMemoryKeepsFramesWhole) {
+  ASSERT_TRUE(run("ip link set va mtu 65535 && ip link set vb mtu 65535"));
+  const auto buffers = *BufferPool::create({.small_count = 512, .large_count = 32});
+  AfPacketPortSettings s;
+  s.name = s.interface = "va";
+  s.frame_size = 1518;
+  auto native = AfPacketPort::create(s, buffers);
+  s.name = s.interface = "vb";
+  auto own = AfPacketPort::create(s, test::shared_pool());
+  ASSERT_TRUE(native.ok() && own.ok());
+  EXPECT_EQ((*own)->buffer_kind(), BufferKind::kDpdk);
+  std::vector<std::vector<base::Byte>> frames;
+  for (const std::size_t size : {60U, 1514U, 2048U, 2049U, 9014U, 65'549U}) {
+    frames.push_back(test_frame(static_cast<unsigned>(size % 251), size));
+    auto tagged = frames.back();
+    const base::Byte tag[] = {0x88, 0xa8, 0, 100};
+    tagged.insert(tagged.begin() + 12, std::begin(tag), std::end(tag));
+    frames.push_back(tagged);
+  }
+  frames.pop_back();  // with a tag it is larger than the interface takes
+  for (const auto& f : frames) {
+    base::Byte* data = nullptr;
+    void* h = (*native)->allocate(0, static_cast<std::uint32_t>(f.size()), data);
+    ASSERT_NE(h, nullptr);
+    std::copy(f.begin(), f.end(), data);
+    (*native)->set_length(h, static_cast<std::uint32_t>(f.size()));
+    ASSERT_EQ((*native)->transmit(0, &h, 1), 1u);
+    packet::Burst burst;
+    std::vector<base::Byte> back;
+    for (unsigned turn = 0; turn < 10'000 && back.empty(); ++turn) {
+      burst.count = 0;
+      (*own)->receive(0, burst, 64);
+      EXPECT_EQ((*own)->transmit(0, burst.handle.data(), burst.count), burst.count);
+      burst.count = 0;
+      (*native)->receive(0, burst, 64);
+      for (unsigned i = 0; i < burst.count; ++i)
+        if (burst.length[i] == f.size())
+          back.assign(burst.data[i], burst.data[i] + burst.captured[i]);
+      (*native)->release(0, burst.handle.data(), burst.count);
+    }
+    EXPECT_EQ(back, f) << f.size();
+  }
+  EXPECT_EQ((*own)->counters().rx_cut, 0u);
 }
 
 TEST_F(Namespace, LinkOfAnInterfaceIsFollowed) {

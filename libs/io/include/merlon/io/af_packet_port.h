@@ -8,7 +8,8 @@
 // Threads as in io::Port; a queue's file descriptor belongs to the queue's worker. The interface is
 // looked for in the network namespace of the thread that calls create(), and the port stays with
 // that namespace whatever its callers do later.
-// Cost: about 60 ns a packet to receive here, over the kernel's own work; NOTES.md has figures.
+// Cost: over the kernel's own work little; a larger ring costs cache (libs/io/NOTES.md has
+// figures).
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -30,7 +31,7 @@ struct AfPacketPortSettings {
   std::string interface {};  // kernel interface: "eth1"
   unsigned rx_queues = 1;    // the kernel spreads conversations over them, both directions alike
   unsigned tx_queues = 1;    // one per worker; no lock among them
-  std::uint32_t rx_frames = 4096;  // frames that may wait per receive queue; rounded up
+  std::uint32_t rx_frames = 2048;  // frames that may wait per receive queue; rounded up
   // Bytes of a frame that fit a slot of the ring. 0: those of the interface's MTU, 9 KB at most.
   // Larger frames still arrive whole, at the price of a system call each.
   std::uint32_t frame_size = 0;
@@ -84,6 +85,9 @@ class AfPacketPort : public Port {
   // receive queues.
   bool poll_link() override;
   base::Result<void> set_link(bool up) override;
+  void complete_checksums() override {
+    completes_checksums_.store(true, std::memory_order_relaxed);
+  }
 
  protected:
   struct RxQueue;
@@ -95,6 +99,7 @@ class AfPacketPort : public Port {
   const AfPacketPortSettings settings_;
   std::vector<std::unique_ptr<RxQueue>> rx_;
   std::vector<std::unique_ptr<TxQueue>> tx_;
+  std::atomic<bool> completes_checksums_{false};  // though carries_offloads
 
  private:
   struct Link {

@@ -74,6 +74,10 @@ class Port {
   // queue 0.
   [[nodiscard]] virtual LinkType link_type() const noexcept { return LinkType::kEthernet; }
 
+  // control threads: from now on the checksums of received frames are going to be verified, so they
+  // must be there even where the sender left them to hardware. Never taken back.
+  virtual void complete_checksums() {}
+
   // control threads: looks at the link without waiting; true when it changed since the last look
   // (logged).
   virtual bool poll_link() { return false; }
