@@ -167,6 +167,23 @@ def test_offloads_carried(context):
         check_equal({k: v for k, v in lab.daemon.drops().items() if v}, {}, "drops")
 
 
+def test_checksums_verified_though_left_to_hardware(context):
+    # Partial checksums are completed before they are judged, also when a commit asks for it, and super-frames still pass.
+    need_tools("curl")
+    with Lab(context) as lab:
+        content = lab.web_server()
+        got = lab.folder / "got"
+        lab.daemon.commit(lab.config_text() + "\npackets: {verify_checksums: true}\n")
+        for address in (SERVER4, f"[{SERVER6}]"):
+            lab.run_in("c", "curl", "-sS", "--max-time", "10", "-o", got, f"http://{address}/file")
+            check(got.read_bytes() == content, f"the file through {address} is another one")
+        check_equal({k: v for k, v in lab.daemon.drops().items() if v}, {}, "drops")
+        wrong = udp_frame(60)
+        wrong = wrong[:40] + b"\x12\x34" + wrong[42:]
+        lab.send_frames("c", wrong)
+        wait_for(lambda: [v for k, v in lab.daemon.drops().items() if v and "checksum" in k] == [1], 3, "a wrong checksum is dropped")
+
+
 def test_dpdk_drivers(context):
     # net_af_packet would join fragments and send every tag as 0x8100 (libs/io/NOTES.md): plain frames only.
     need_tools("tcpdump")

@@ -33,7 +33,7 @@ unsigned receive_queues(const PortConfig& p, unsigned workers) {
 }
 
 io::AfPacketPortSettings interface_settings(const EngineConfig& config, std::uint16_t number) {
-  constexpr std::uint32_t kMinRing = 4096;
+  constexpr std::uint32_t kMinRing = 2048;
   const PortConfig& p = config.ports[number];
   io::AfPacketPortSettings s;
   s.name = p.name;

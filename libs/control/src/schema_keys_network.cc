@@ -120,7 +120,7 @@ constexpr std::array kKeys{
         .example = "4"},
     Key{.path = "ports.*.rx_descriptors",
         .type = kInteger,
-        .help = "Length of each receive queue; of a kernel interface at least 4096.",
+        .help = "Length of each receive queue; of a kernel interface at least 2048.",
         .default_text = "1024",
         .unit = "packets",
         .min = 64,

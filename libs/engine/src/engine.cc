@@ -73,6 +73,7 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   first.generation = engine->generation_ = 1;
   shared.revisions[first.generation].store(first.revision, std::memory_order_relaxed);
   first.parse.seed = shared.config.parse.seed;
+  engine->prepare_ports(first.parse);
   shared.snapshots =
       std::make_unique<SnapshotCell>(std::make_unique<EngineSnapshot>(std::move(first)));
   const unsigned n = shared.config.workers;
@@ -134,6 +135,12 @@ bool Engine::turn_all(unsigned limit) {
   return false;
 }
 
+// Before the snapshot goes out: whoever reads it receives what this asks for.
+void Engine::prepare_ports(const packet::ParseOptions& parse) {
+  if (!parse.verify_checksums) return;
+  for (const auto& p : ports_) p->complete_checksums();
+}
+
 PublishReport Engine::publish(EngineSnapshot next) {
   PublishReport report;
   next.generation = ++generation_;
@@ -141,6 +148,7 @@ PublishReport Engine::publish(EngineSnapshot next) {
                                                                       std::memory_order_relaxed);
   next.parse.seed = shared_.config.parse.seed;  // sessions are found by it: it never changes
   shared_.hits->reserve(next.policy->slot_count(), base::wall_clock_now());
+  prepare_ports(next.parse);
   auto snapshot = std::make_unique<EngineSnapshot>(std::move(next));
   for (auto& w : workers_) w->context().longest_turn.store(0, std::memory_order_relaxed);
   report.published = base::wall_clock_now();

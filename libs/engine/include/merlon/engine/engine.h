@@ -93,6 +93,7 @@ class Engine {
   void wait(Request& request, unsigned worker);
   // Gives the worker time to go on with a request; without threads, does the work here.
   void let_work(unsigned worker);
+  void prepare_ports(const packet::ParseOptions& parse);
 
   Shared shared_;
   std::vector<std::unique_ptr<io::Port>> ports_;
