@@ -50,7 +50,7 @@ constexpr std::array<FieldLimit, kFieldCount> kLimits = {{
 
 class PatternFrames final : public FrameSource {
  public:
-  PatternFrames(const TrafficSpec& spec, const FrameOptions& options, SizeSequence sizes,
+  PatternFrames(const TrafficSpec& spec, const FrameOptions& options, const SizeSequence& sizes,
                 std::uint8_t protocol);
 
   void build(std::uint64_t number, base::Byte* out, BuiltFrame& built) const noexcept override;
@@ -92,7 +92,7 @@ class PatternFrames final : public FrameSource {
 };
 
 PatternFrames::PatternFrames(const TrafficSpec& spec, const FrameOptions& options,
-                             SizeSequence sizes, std::uint8_t protocol)
+                             const SizeSequence& sizes, std::uint8_t protocol)
     : options_(options),
       patterns_{spec.source_mac,      spec.destination_mac, spec.vlan,
                 spec.source_ip,       spec.destination_ip,  spec.source_port,
@@ -275,8 +275,7 @@ base::Result<std::unique_ptr<FrameSource>> make_frames(const TrafficSpec& spec,
     return invalid(fmt::format("sizes '{}': {} bytes are above the port's MTU of {}", spec.sizes,
                                sizes->largest(), options.mtu),
                    fmt::format("at most {} with FCS", most));
-  return std::unique_ptr<FrameSource>(
-      new PatternFrames(spec, options, std::move(*sizes), *protocol));
+  return std::unique_ptr<FrameSource>(new PatternFrames(spec, options, *sizes, *protocol));
 }
 
 }  // namespace merlon::lab
