@@ -71,8 +71,9 @@ void Client::start(Nanos start) {
 }
 
 bool Client::turn(Nanos now) noexcept {
-  bool is_busy = receive([&](const Segment& s) { on_segment(s, now); },
-                         [&](const IcmpError& e) { on_icmp(e, now); });
+  bool is_busy = receive(
+      now, [&](const Segment& s) { on_segment(s, now); },
+      [&](const IcmpError& e) { on_icmp(e, now); });
   if (wheel_ == nullptr) {
     out_.flush();
     return is_busy;

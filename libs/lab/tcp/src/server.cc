@@ -38,7 +38,8 @@ void Server::start(Nanos now) { make_wheel(now); }
 
 bool Server::turn(Nanos now) noexcept {
   if (wheel_ == nullptr) return false;
-  bool is_busy = receive([&](const Segment& s) { on_segment(s, now); }, [](const IcmpError&) {});
+  bool is_busy = receive(
+      now, [&](const Segment& s) { on_segment(s, now); }, [](const IcmpError&) {});
   wheel_->advance(now, kTimersPerTurn, [&](std::uint32_t i) {
     is_busy = true;
     on_timer(table_[i], now);

@@ -148,7 +148,7 @@ class TurnAccount {
   }
 
  private:
-  const std::uint64_t longest_ = static_cast<std::uint64_t>(base::TscClock::frequency() * 1e-3);
+  const std::uint64_t longest_ = static_cast<std::uint64_t>(base::TscClock::frequency() * 3e-3);
   std::uint64_t last_ = base::read_tsc();
   tcp::LoopUse use_;
 };
@@ -237,8 +237,10 @@ void Load::report(Nanos elapsed_now) {
 
 void Load::run_client(LoadClock& clock, bool turns_server, const std::atomic<bool>& stop,
                       ThreadUse& use) {
+  client->use_clock(&clock);
   client->announce();
   if (turns_server) {
+    server->use_clock(&clock);
     server->start(clock.now());
     server->announce();
   }
@@ -279,6 +281,7 @@ void Load::run_server(LoadClock& clock, const std::atomic<bool>& stop, ThreadUse
   const auto longest =
       static_cast<Nanos>((spec.ramp_up_s + spec.sustain_s + spec.ramp_down_s) * 1e9);
   TurnAccount account;
+  server->use_clock(&clock);
   server->start(begin);
   server->announce();
   Nanos now = begin;

@@ -2,6 +2,7 @@
 #pragma once
 // What client and server have in common: port, table, wheel, stack, and ARP for the addresses they
 // stand for. worker-owned once made. Cost: one receive() of the port a turn.
+#include <algorithm>
 #include <memory>
 #include <span>
 
@@ -34,6 +35,9 @@ class Role {
 
   // Makes bridges and neighbours learn where our addresses are (RFC 5227 section 3).
   void announce() noexcept;
+  // Read between the bursts of a turn, so that no latency is told shorter than it was by more than
+  // one burst's work. Without it a turn has one time.
+  void use_clock(LoadClock* clock) noexcept { clock_ = clock; }
   [[nodiscard]] const StackCounters& stack_counters() const noexcept { return stack_.counters(); }
   [[nodiscard]] const RoleCounters& role_counters() const noexcept { return counters_; }
   [[nodiscard]] const Transmitter& transmitter() const noexcept { return out_; }
@@ -46,10 +50,11 @@ class Role {
        std::uint32_t table_size, bool are_checksums_verified);
   ~Role() = default;
 
-  // Calls on_segment(const Segment&) and on_icmp(const IcmpError&) for what is ours; true when a
+  // Looks at the time again after every full burst: `now` moves on. Calls
+  // on_segment(const Segment&) and on_icmp(const IcmpError&) for what is ours; true when a
   // frame came.
   template <class OnSegment, class OnIcmp>
-  bool receive(OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept;
+  bool receive(base::Nanos& now, OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept;
   void answer_arp(const ArpMessage& arp) noexcept;
   void send_arp(std::uint16_t operation, std::uint32_t our_ip, const base::MacAddress& to,
                 std::uint32_t target_ip) noexcept;
@@ -79,6 +84,7 @@ class Role {
   std::unique_ptr<packet::Burst> burst_;
   Frame frame_;
   RoleCounters counters_;
+  LoadClock* clock_ = nullptr;
   std::uint32_t open_count_ = 0;
   std::uint32_t next_hop_ip_ = 0;  // asked for by ARP; 0: none
   base::MacAddress next_hop_mac_{};
@@ -86,9 +92,10 @@ class Role {
 };
 
 template <class OnSegment, class OnIcmp>
-bool Role::receive(OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept {
+bool Role::receive(base::Nanos& now, OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept {
   bool has_received = false;
   for (unsigned turn = 0; turn < kBurstsPerTurn; ++turn) {
+    if (turn > 0 && clock_ != nullptr) now = std::max(now, clock_->now());
     packet::Burst& b = *burst_;
     b.count = 0;
     port_.receive(0, b, packet::Burst::kCapacity);
