@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "commands.h"
+#include "merlon/base/log.h"
 
 namespace {
 
@@ -110,6 +111,8 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Ports tell of every link that comes up; a run opens hundreds.
+  merlon::base::set_log_level(merlon::base::LogLevel::kError);
   try {
     return parse_and_run(argc, argv);
   } catch (const std::exception& problem) {

@@ -105,7 +105,8 @@ void TerminalProgress::started(const Run& run, double budget_s) {
 }
 
 void TerminalProgress::row(const Row& row, std::size_t number, std::size_t count) {
-  where_ = fmt::format("[{}/{}] {}: {}", number, count, row.id, in(row.title));
+  where_ = fmt::format("[{}/{}] {}", number, count, row.id);
+  if (!row.title.en.empty()) where_ += ": " + in(row.title);
   goals_ = row.goals;
   bounds_.clear();
   last_decision_.clear();

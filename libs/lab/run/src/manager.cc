@@ -187,18 +187,21 @@ Result<bool> Manager::is_out(Row& row) {
   return false;
 }
 
-// What a connection costs above the same connection over the bare cable, when the plan measured
-// that too.
+// What a connection costs above the same connection over the bare cable, when the plan measured that too: busy cycles of
+// the tester's thread (within which the kernel does an inline device's work) and CPU time of all others.
 void Manager::subtract_cable(Row& row) {
-  const auto total = row.kpis.find("total_s_per_connection");
-  if (total == row.kpis.end() || row.kpis.contains("cycles_per_connection")) return;
+  const double tsc_hz = book_.run().environment.tsc_hz;
+  if (!row.kpis.contains("beside_s_per_connection") || tsc_hz <= 0) return;
+  const auto cycles = [tsc_hz](const Row& r) {
+    const auto tester = r.kpis.find("tester_cycles_per_connection");
+    return r.kpis.at("beside_s_per_connection") * tsc_hz +
+           (tester == r.kpis.end() ? 0 : tester->second);
+  };
   for (const Row& other : book_.run().rows) {
-    const auto bare = other.kpis.find("total_s_per_connection");
-    if (other.device.driver != "null" || other.suite != row.suite || bare == other.kpis.end() ||
-        other.id == row.id || book_.run().environment.tsc_hz <= 0)
+    if (other.device.driver != "null" || other.suite != row.suite || other.id == row.id ||
+        !other.kpis.contains("beside_s_per_connection"))
       continue;
-    row.kpis["cycles_per_connection"] =
-        std::max(0.0, total->second - bare->second) * book_.run().environment.tsc_hz;
+    row.kpis["cycles_per_connection"] = std::max(0.0, cycles(row) - cycles(other));
     return;
   }
 }

@@ -321,6 +321,17 @@ TEST_F(ManagerTest, StopsAtAFullDiskAndKeepsWhatWasMeasured) {
   EXPECT_FALSE(rest.run.is_partial);
 }
 
+TEST_F(ManagerTest, SubtractsTheCableFromAConnectionsCost) {
+  Row cable = row("cable", "connection_cost", 1e6), device = row("device", "connection_cost", 1e6);
+  cable.device = {};
+  cable.device.driver = "null";
+  cable.device.topology = "direct";
+  const RunOutcome out = run(plan({cable, device}));
+  // 30 us less 10 us, at 2 GHz.
+  EXPECT_NEAR(find(out.run, "device").kpis.at("cycles_per_connection"), 40'000, 10);
+  EXPECT_FALSE(find(out.run, "cable").kpis.contains("cycles_per_connection"));
+}
+
 TEST_F(ManagerTest, GrowsWhereLossStarts) {
   Plan p = plan({at_interval(row("a.100us", "rates", 60'000), 100),
                  at_interval(row("a.10us", "rates", 60'000), 10)});

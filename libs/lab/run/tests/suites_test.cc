@@ -159,7 +159,7 @@ TEST_F(SuiteTest, ConnectionsHaveTheirCost) {
   wanted.parameters = {{"cps", 2000}};
   const Row row = run(wanted);
   EXPECT_NEAR(row.kpis.at("connections_per_s"), 2000, 1);
-  EXPECT_NEAR(row.kpis.at("total_s_per_connection"), 3e-5, 1e-9);
+  EXPECT_NEAR(row.kpis.at("beside_s_per_connection"), 3e-5, 1e-9);
 }
 
 TEST_F(SuiteTest, EverySuiteRunsWithItsDefaults) {
