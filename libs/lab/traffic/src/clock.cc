@@ -44,13 +44,13 @@ double ratio(const Reading& from, const Reading& to) noexcept {
 }
 
 const Reading& first_reading() {
-  static const Reading first = [] {
+  static const Reading kFirst = [] {
     const Reading r = read_both(CLOCK_MONOTONIC_RAW);
     while (read_clock(CLOCK_MONOTONIC_RAW) - r.time < kFirstCalibration) {
     }
     return r;
   }();
-  return first;
+  return kFirst;
 }
 
 }  // namespace
