@@ -117,8 +117,8 @@ void ImagePlan::place_rows() {
       return !s || addresses.uses(s.get()) >= wide;
     };
     const bool wide_source = is_wide(c.sources), wide_destination = is_wide(c.destinations);
-    const auto width = [by_width](const AddressSetPtr& s, bool wide) {
-      return wide ? kWidest : by_width ? width_class(*s) : 0;
+    const auto width = [by_width](const AddressSetPtr& s, bool is_shared) {
+      return is_shared ? kWidest : by_width ? width_class(*s) : 0;
     };
     p.kind =
         width(c.sources, wide_source) * (kWidest + 1) + width(c.destinations, wide_destination);
