@@ -58,7 +58,13 @@ DeviceBase::DeviceBase(DeviceSpec spec)
     : spec_(std::move(spec)), layout_(*find_layout(spec_.topology)) {}
 
 std::optional<Absence> DeviceBase::probe() const {
-  if (spec_.place == "vm") return need_virtual_machines();
+  if (spec_.place == "vm" && spec_.driver != "bridge") {
+    return absence(
+        "only the Linux bridge has a guest image; take place namespace, the container-equivalent "
+        "of a guest",
+        "образ гостя есть только у моста Linux; возьмите место namespace — контейнерный эквивалент "
+        "гостя");
+  }
   if (::geteuid() != 0) {
     return absence("network namespaces need root; run it with sudo",
                    "для сетевых пространств имён нужен root; запустите через sudo");
@@ -118,7 +124,7 @@ base::Result<void> DeviceBase::look_ready() { return {}; }
 
 base::Result<void> DeviceBase::wait_until_forwarding() {
   const auto limit =
-      std::chrono::seconds(parse_count(option("start_timeout_s", "20")).value_or(20));
+      std::chrono::seconds(parse_count(option("start_timeout_s")).value_or(patience_s()));
   const auto end = Clock::now() + limit;
   FrameProbe probe;
   const bool has_links = !layout_.is_memif;
@@ -188,6 +194,15 @@ base::Result<void> DeviceBase::restart() {
   if (auto again = start_switch(true); !again.ok()) return again;
   if (auto ready = wait_until_forwarding(); !ready.ok()) return ready;
   return rules_ ? apply_rules(*rules_) : base::Result<void>{};
+}
+
+Text DeviceBase::caveat() const {
+  if (spec_.place != "namespace" && layout_.device_space != "guest") return {};
+  return {
+      "container-equivalent: the guest is a network namespace, without the cost of virtual "
+      "hardware",
+      "контейнерный эквивалент: гость — сетевое пространство имён, без затрат на виртуальное "
+      "оборудование"};
 }
 
 bool DeviceBase::is_alive() const {
@@ -289,23 +304,6 @@ std::optional<Absence> need_huge_pages(unsigned mib) {
   const Capability c = probe_huge_pages(mib);
   if (c.is_there) return std::nullopt;
   return Absence{c.reason};
-}
-
-std::optional<Absence> need_virtual_machines() {
-  if (auto missing = need_program("qemu-system-x86_64", "qemu-system-x86")) return missing;
-  const Capability kvm = probe_kvm();
-  if (!kvm.is_there) {
-    return absence(
-        kvm.reason.en +
-            "; an emulated processor would measure the emulator. Take place namespace, the "
-            "container-equivalent of a guest",
-        kvm.reason.ru +
-            "; с эмулируемым процессором измерялся бы эмулятор. Возьмите место namespace — "
-            "контейнерный эквивалент гостя");
-  }
-  return absence(
-      "no guest image is prepared; take place namespace, the container-equivalent of a guest",
-      "образ гостя не подготовлен; возьмите место namespace — контейнерный эквивалент гостя");
 }
 
 }  // namespace merlon::lab

@@ -33,6 +33,7 @@ class DeviceBase : public Device {
   [[nodiscard]] std::vector<LayerCounter> counters() const final;
   [[nodiscard]] std::vector<int> processes() const override;
   [[nodiscard]] Topology& topology() final;
+  [[nodiscard]] Text caveat() const override;
   [[nodiscard]] std::string configuration() const override { return configuration_; }
   [[nodiscard]] const std::vector<std::string>& commands() const final { return commands_; }
 
@@ -49,6 +50,8 @@ class DeviceBase : public Device {
   // through. kConflict: not yet.
   virtual base::Result<void> look_ready();
   [[nodiscard]] virtual std::string middle_name() const { return spec_.driver; }
+  // Seconds until a start is given up, unless option start_timeout_s says.
+  [[nodiscard]] virtual unsigned patience_s() const { return 20; }
 
   // Runs and notes a command of the set-up.
   base::Result<std::string> run(const Argv& argv, std::string_view input = {});
@@ -87,6 +90,5 @@ Absence absence(std::string en, std::string ru);
 // The program is not there: names the package that brings it.
 std::optional<Absence> need_program(const std::string& program, const std::string& package);
 std::optional<Absence> need_huge_pages(unsigned mib);
-std::optional<Absence> need_virtual_machines();
 
 }  // namespace merlon::lab

@@ -8,8 +8,9 @@
 
 namespace merlon::lab {
 
-std::unique_ptr<Device> make_cable(const DeviceSpec& spec);   // nothing between the ends
-std::unique_ptr<Device> make_bridge(const DeviceSpec& spec);  // Linux bridge
+std::unique_ptr<Device> make_cable(const DeviceSpec& spec);         // nothing between the ends
+std::unique_ptr<Device> make_bridge(const DeviceSpec& spec);        // Linux bridge
+std::unique_ptr<Device> make_guest_bridge(const DeviceSpec& spec);  // the same in a virtual machine
 std::unique_ptr<Device> make_nftables(
     const DeviceSpec& spec);  // Linux bridge or router with nftables rules
 std::unique_ptr<Device> make_ovs(const DeviceSpec& spec);  // ovs, ovs-dpdk, ovs-kernel

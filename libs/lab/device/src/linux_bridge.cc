@@ -56,6 +56,7 @@ std::unique_ptr<Device> make_cable(const DeviceSpec& spec) {
   return std::make_unique<CableDevice>(spec);
 }
 std::unique_ptr<Device> make_bridge(const DeviceSpec& spec) {
+  if (spec.place == "vm") return make_guest_bridge(spec);
   return std::make_unique<LinuxBridge>(spec);
 }
 

@@ -22,6 +22,8 @@ inline std::string fresh_run_id() {
 
 class DeviceTest : public ::testing::Test {
  protected:
+  // What a test that was killed has left; nobody living loses anything.
+  static void SetUpTestSuite() { clean_leftovers(); }
   void TearDown() override {
     if (device_) {
       EXPECT_TRUE(device_->stop().ok());

@@ -3,7 +3,9 @@
 
 #include "device_fixture.h"
 #include "dpdk_telemetry.h"
+#include "guest_image.h"
 #include "merlon/lab_device/loss.h"
+#include "merlon/lab_host/command.h"
 
 namespace merlon::lab {
 namespace {
@@ -90,15 +92,37 @@ TEST_F(DeviceTest, ExternalWithoutACommandIsAbsent) {
   EXPECT_THAT((*made)->probe()->reason.en, HasSubstr("option start"));
 }
 
-TEST_F(DeviceTest, VirtualMachineOrItsReason) {
+// With an emulated processor: it takes some ten seconds to come up, nothing is timed.
+TEST_F(DeviceTest, BridgeInAVirtualMachineForwards) {
   DeviceSpec spec = device_spec("bridge", "linux", "path1");
+  spec.place = "vm";
+  spec.options["accel"] = "tcg";
+  START_OR_SKIP(spec);
+  EXPECT_TRUE(passes({}));
+  EXPECT_THAT(device_->caveat().en, HasSubstr("functional only"));
+  EXPECT_EQ(device_->processes().size(), 1U);
+}
+
+TEST_F(DeviceTest, DeviceWithoutAGuestImageSaysSo) {
+  DeviceSpec spec = device_spec("ovs", "normal", "path2");
   spec.place = "vm";
   auto made = make_device(spec);
   ASSERT_TRUE(made.ok());
   const auto absent = (*made)->probe();
   ASSERT_TRUE(absent.has_value());
-  EXPECT_FALSE(absent->reason.en.empty());
+  EXPECT_THAT(absent->reason.en, HasSubstr("namespace"));
   EXPECT_FALSE(absent->reason.ru.empty());
+}
+
+TEST(GuestImage, ArchiveIsReadByOthers) {
+  const std::string archive =
+      make_cpio({{"a", 040755, {}}, {"a/file", 0100644, "content\n"}, {"a/odd", 0100644, "x"}});
+  EXPECT_EQ(archive.size() % 4, 0U);
+  if (find_program("busybox").empty())
+    GTEST_SKIP() << "skipped: busybox is not installed: apt-get install busybox-static";
+  const auto listed = run_to_end({"busybox", "cpio", "-t"}, archive);
+  ASSERT_TRUE(listed.ok());
+  EXPECT_EQ(listed->out, "a\na/file\na/odd\n");
 }
 
 TEST(DpdkTelemetry, ReadsPortStatistics) {

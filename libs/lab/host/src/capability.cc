@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/lab_host/capability.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,7 +64,12 @@ Capability probe_module(const std::string& module) {
 }
 
 Capability probe_device_node(const std::string& path, const Text& without) {
-  if (::access(path.c_str(), R_OK | W_OK) == 0) return there(path);
+  // The node may be there without a driver behind it.
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd >= 0) {
+    ::close(fd);
+    return there(path);
+  }
   return missing(path, without.en, without.ru);
 }
 
