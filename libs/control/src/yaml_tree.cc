@@ -12,6 +12,7 @@
 #include <streambuf>
 #include <unordered_map>
 
+#include "yaml_lines.h"
 #include "yaml_messages.h"
 
 namespace merlon::control {
@@ -52,8 +53,9 @@ bool is_continuation(char c) noexcept { return (static_cast<unsigned char>(c) & 
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(ConfigTree& tree, std::uint32_t file, Errors& errors)
-      : tree_(tree), file_(file), text_(tree.files_[file].text), errors_(errors) {}
+  // `lines` is null, or what the text that the library gets leaves out.
+  TreeBuilder(ConfigTree& tree, std::uint32_t file, Errors& errors, FastLines* lines = nullptr)
+      : tree_(tree), file_(file), text_(tree.files_[file].text), errors_(errors), lines_(lines) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
@@ -118,18 +120,19 @@ class TreeBuilder final : public YAML::EventHandler {
   // Place of a library mark, for its exceptions.
   Place place_of(const YAML::Mark& mark, std::size_t length) {
     const std::size_t at = offset(mark);
+    const std::uint32_t line = line_of(mark);
     // Marks come in order, so the column is counted on from the last one.
-    if (at < cursor_ || mark.line != cursor_line_) {
+    if (at < cursor_ || line != cursor_line_) {
       cursor_ = at - std::min<std::size_t>(
                          at, mark.column < 0 ? 0 : static_cast<std::size_t>(mark.column));
-      cursor_line_ = mark.line;
+      cursor_line_ = line;
       cursor_column_ = 1;
     }
     cursor_column_ += characters(cursor_, at);
     cursor_ = at;
     Place place;
     place.file = file_;
-    place.line = static_cast<std::uint32_t>(std::max(mark.line, 0)) + 1;
+    place.line = line;
     place.column = cursor_column_;
     place.end_column = place.column + characters(at, std::min(at + length, text_.size()));
     return place;
@@ -144,7 +147,15 @@ class TreeBuilder final : public YAML::EventHandler {
   };
 
   std::size_t offset(const YAML::Mark& mark) const noexcept {
-    return mark.pos < 0 ? 0 : std::min(static_cast<std::size_t>(mark.pos), text_.size());
+    if (mark.pos < 0) return 0;
+    const auto pos = static_cast<std::size_t>(mark.pos);
+    const std::size_t cut = lines_ == nullptr ? 0 : lines_->cut_before(pos).bytes;
+    return std::min(pos + cut, text_.size());
+  }
+  std::uint32_t line_of(const YAML::Mark& mark) const noexcept {
+    const auto line = static_cast<std::uint32_t>(std::max(mark.line, 0)) + 1;
+    if (lines_ == nullptr || mark.pos < 0) return line;
+    return line + lines_->cut_before(static_cast<std::size_t>(mark.pos)).lines;
   }
   std::uint32_t characters(std::size_t from, std::size_t to) const noexcept {
     std::uint32_t count = 0;
@@ -237,7 +248,17 @@ class TreeBuilder final : public YAML::EventHandler {
     Node node = std::move(stack_.back().node);
     stack_.pop_back();
     node.items.shrink_to_fit();
+    const bool is_item = lines_ != nullptr && node.is_mapping() && !stack_.empty() &&
+                         stack_.back().node.is_sequence() && !stack_.back().is_flow;
+    const Place place = node.place;
     add(std::move(node));
+    if (is_item) add_lines(place);
+  }
+  void add_lines(const Place& place) {
+    std::vector<Node> more = lines_->take(place);
+    count_ += FastLines::count(more);
+    std::vector<Node>& items = stack_.back().node.items;
+    std::move(more.begin(), more.end(), std::back_inserter(items));
   }
   void add(Node node) {
     if (++count_ > kMaxNodes) {
@@ -295,13 +316,14 @@ class TreeBuilder final : public YAML::EventHandler {
   std::uint32_t file_;
   std::string_view text_;
   Errors& errors_;
+  FastLines* lines_;
   std::vector<Level> stack_;
   Node root_;
   bool has_root_ = false;
   unsigned documents_ = 0;
   std::size_t count_ = 0;
   std::size_t cursor_ = 0;
-  int cursor_line_ = -1;
+  std::uint32_t cursor_line_ = 0;
   std::uint32_t cursor_column_ = 1;
 };
 
@@ -319,9 +341,40 @@ std::string_view ConfigTree::keep(std::string text) {
 bool ConfigTree::parse(SourceFile source, Node& out, Errors& errors) {
   files_.push_back(std::move(source));
   const auto number = static_cast<std::uint32_t>(files_.size() - 1);
-  const SourceFile& file = files_.back();
-  if (!check_characters(file, errors)) return false;
+  if (!check_characters(files_.back(), errors)) return false;
+  return parse_quickly(number, out) || parse_file(number, out, errors);
+}
 
+bool ConfigTree::parse_slowly(SourceFile source, Node& out, Errors& errors) {
+  files_.push_back(std::move(source));
+  if (!check_characters(files_.back(), errors)) return false;
+  return parse_file(static_cast<std::uint32_t>(files_.size() - 1), out, errors);
+}
+
+// False when there is nothing to gain or anything to complain about; then the library reads all.
+bool ConfigTree::parse_quickly(std::uint32_t file, Node& out) {
+  FastLines lines(files_[file].text, file);
+  if (lines.is_empty()) return false;
+  Errors errors;
+  TreeBuilder builder(*this, file, errors, &lines);
+  try {
+    TextBuffer buffer(lines.rest());
+    std::istream stream(&buffer);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const Stop&) {
+    return false;
+  } catch (const YAML::Exception&) {
+    return false;
+  }
+  if (!errors.empty() || !builder.has_root() || !lines.is_all_taken()) return false;
+  out = builder.take_root();
+  return out.kind != Node::Kind::kNull;
+}
+
+bool ConfigTree::parse_file(std::uint32_t number, Node& out, Errors& errors) {
+  const SourceFile& file = files_[number];
   const std::size_t before = errors.size();
   TreeBuilder builder(*this, number, errors);
   try {

@@ -50,6 +50,8 @@ class ConfigTree {
   // Parses one text into a tree of its own; appends what is wrong to `errors`. False when no tree
   // could be made.
   bool parse(SourceFile source, Node& out, base::Errors& errors);
+  // The same by the library alone, without the short way of yaml_lines.h.
+  bool parse_slowly(SourceFile source, Node& out, base::Errors& errors);
 
   [[nodiscard]] base::SourcePos position(const Place& place) const;
   [[nodiscard]] const std::deque<SourceFile>& files() const noexcept { return files_; }
@@ -58,6 +60,8 @@ class ConfigTree {
 
  private:
   friend class TreeBuilder;
+  bool parse_quickly(std::uint32_t file, Node& out);
+  bool parse_file(std::uint32_t file, Node& out, base::Errors& errors);
   std::deque<SourceFile> files_;  // addresses are stable: nodes point into the texts
   std::deque<std::string> kept_;
 };

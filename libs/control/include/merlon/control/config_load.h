@@ -2,7 +2,7 @@
 #pragma once
 // Configuration text to configuration values. Strict: every key is declared in schema.h, every
 // error of all files is reported at once with its place, and nothing is guessed. control-only;
-// about 3 s per 100,000 rules.
+// about 3 s per 100,000 rules, a fraction of it where each is one plain line.
 #include <cstdint>
 #include <memory>
 #include <optional>
