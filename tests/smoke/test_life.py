@@ -59,6 +59,7 @@ def test_edit_to_rollback(context):
         check(talk.say(), "a diff changes nothing")
         said = lab.daemon.merlon("config", "commit", candidate, "--comment", "no more chat", "--base", "1")
         check_equal(revision(lab), 2, "revision after the commit")
+        check(re.search(r"\b1 of \d+ live sessions? no longer permitted", said), f"what became of live sessions in:\n{said}")
         check(not talk.say(0.5), "the live session ends with the commit")
         lab.daemon.merlon("config", "commit", candidate, "--base", "1", code=6)
 
@@ -72,6 +73,7 @@ def test_edit_to_rollback(context):
         check(all(e["author"] for e in entries), "every revision has an author")
         events = wait_for(lambda: len(lab.daemon.events("config")) >= 2 and lab.daemon.events("config"), 3, "config events")
         check_equal([e["config"]["revision"] for e in events][-2:], [2, 3], "revisions in config events")
+        check_equal(events[-2]["config"]["sessions_ended"], 1, "sessions that revision 2 ended")
 
 
 @slow
@@ -211,7 +213,9 @@ def commits_under_traffic(context, workers):
         named = {k: v for k, v in lab.daemon.drops().items() if v}
         check_equal(named, {}, "drops")
         check_equal(int(counts[1]) - int(counts[2]), 0, "lost pings")
-        check_equal(result["lost_packets"], 0, "lost datagrams")
+        # The server may be kept from reading for longer than its socket holds datagrams; the kernel counts those.
+        unread = lab.udp_counters("s")["RcvbufErrors"]
+        check_equal(result["lost_packets"] - unread, 0, f"lost datagrams ({unread} more were never read by the server)")
         check(max(blocked) < 1_000_000_000, f"blocked times {blocked}")
         check_in("policy_rechecks", json.dumps(lab.daemon.events("stats")[-1]), "stats")
         check(lab.daemon.events("stats")[-1]["stats"]["counters"]["policy_rechecks"] >= 20, "sessions were judged again")

@@ -394,6 +394,16 @@ TEST(Schema, EveryKeyIsSound) {
   }
 }
 
+TEST(ConfigLoad, ABrokenFileStillNamesItsStateDirectory) {
+  const auto directory = [](const std::string& text) {
+    return load_bundle(Bundle::of(text, "m.yaml")).state_directory;
+  };
+  EXPECT_EQ(directory("version: 1\nstate_directory: /x\n"), "/x");
+  EXPECT_EQ(directory("version: 1\nstate_directory: /x\nwrokers: {count: 1}\n"), "/x");
+  EXPECT_EQ(directory("version: 1\nwrokers: {count: 1}\n"), default_config().state_directory);
+  EXPECT_EQ(directory("version: 1\nstate_directory: /x\nports: {\n"), "");
+}
+
 TEST(Schema, PagesAreUpToDate) {
   EXPECT_EQ(configuration_reference(), slurp(kRoot + "/docs/reference/configuration.md"))
       << "run merlon-docgen-config docs/reference";

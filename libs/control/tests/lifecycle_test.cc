@@ -105,6 +105,15 @@ class LifecycleTest : public testing::Test {
   Lines events_;
 };
 
+TEST_F(LifecycleTest, FailOpenDoesNotStandInForAPolicy) {
+  open(
+      "version: 1\nports:\n  a: {device: x}\n  b: {device: y}\nwires:\n"
+      "  w: {ports: [a, b], fail_open: true}\npolicy:\n  rules: [{id: bad, action: permit}]\n");
+  ASSERT_FALSE(start_->ok());
+  EXPECT_EQ(engine_.active, "");
+  EXPECT_EQ(life_->running(), nullptr);
+}
+
 TEST_F(LifecycleTest, StartsWithTheFileAndCommits) {
   open();
   ASSERT_TRUE(start_->ok());

@@ -7,6 +7,7 @@
 
 #include "merlon/control/daemon_view.h"
 #include "merlon/io/ring_port.h"
+#include "merlon/packet/text.h"
 #include "merlon/telemetry/metric_families.h"
 #include "temporary_folder.h"
 
@@ -123,6 +124,23 @@ TEST_F(DaemonViewTest, ChangesAreCountedByTheirResult) {
   EXPECT_TRUE(has_line("merlon_policy_commits_total{result=\"refused\"} 1"));
   EXPECT_TRUE(has_line("merlon_policy_commit_duration_seconds_count 3"));
   EXPECT_TRUE(has_line("merlon_policy_rules 1"));
+}
+
+TEST_F(DaemonViewTest, ACommitTellsWhichLiveSessionsItEnds) {
+  EXPECT_TRUE(commit("permit").ok());
+  const auto frame = packet::packet_from_text("eth / ipv4 src=10.0.0.1 dst=10.0.0.2 / udp", {});
+  ASSERT_TRUE(frame);
+  engine::Engine& engine = *runtime_.engine();
+  ASSERT_TRUE(dynamic_cast<io::RingPort&>(engine.port(0)).inject(*frame, now_));
+  engine.turn_all();
+  const CommitOutcome out = commit("drop");
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(out.report->apply.effect.examined, 1U);
+  EXPECT_EQ(out.report->apply.effect.dropped, 1U);
+  ASSERT_EQ(out.report->apply.effect.per_rule.size(), 1U);
+  EXPECT_EQ(out.report->apply.effect.per_rule[0].rule, "a");
+  // What ends does so with its next packet.
+  EXPECT_EQ(view_->status().sessions, 1U);
 }
 
 TEST_F(DaemonViewTest, DurationsFallIntoTheirBuckets) {
