@@ -129,7 +129,9 @@ void TerminalProgress::row_done(const Row& row) {
     kpi("received_pps", "rx", "pps");
     if (const auto loss = row.kpis.find("loss_ratio"); loss != row.kpis.end())
       text += fmt::format("  loss {:.3g} %", loss->second * 100);
-    kpi("latency_p99_us", "p99", "us");
+    if (const auto p99 = row.kpis.find("latency_p99_us"); p99 != row.kpis.end())
+      text += p99->second < 1000 ? fmt::format("  p99 {:.0f} us", p99->second)
+                                 : fmt::format("  p99 {:.1f} ms", p99->second / 1e3);
     kpi("max_cps", "", "connections/s");
     kpi("connections_per_s", "", "connections/s");
     kpi("blocked_by_loss_ms", "blocked", "ms");

@@ -26,8 +26,7 @@ std::string path_key(const TrafficSpec& traffic) {
   const bool is_varied = traffic.source_mac.variation != Variation::kFixed ||
                          traffic.destination_mac.variation != Variation::kFixed;
   const char* flows = traffic.flows > 4096 ? "many" : traffic.flows > 1 ? "some" : "one";
-  return fmt::format("{}|{}|{}|{}", traffic.sizes, traffic.protocol, is_varied ? "macs" : "mac",
-                     flows);
+  return fmt::format("{}|{}|{}", traffic.sizes, is_varied ? "macs" : "mac", flows);
 }
 
 TrafficSpec plain(TrafficSpec traffic) {
@@ -35,6 +34,7 @@ TrafficSpec plain(TrafficSpec traffic) {
   traffic.drop_share = 0;
   traffic.is_bidirectional = false;
   traffic.capture.clear();
+  traffic.protocol = "udp";  // costs the tester the same, and fits into 64 bytes
   traffic.pacing = Pacing::kConstant;
   return traffic;
 }
@@ -99,6 +99,23 @@ Result<void> Manager::calibrate_path(const std::string& name, Row row, PathLimit
   return {};
 }
 
+// When most of the first calibration is contaminated, all that follows will be.
+void Manager::judge_machine() {
+  unsigned all = 0, bad = 0;
+  for (const TrialResult& trial : book_.run().trials) {
+    if (!trial.spec.id.starts_with("calibration.before") || trial.spec.is_warm_up) continue;
+    ++all;
+    bad += trial.stamp == Stamp::kContaminated ? 1U : 0U;
+  }
+  is_busy_ = 2 * bad > all;
+  if (is_busy_)
+    observer_.note(
+        {"other work uses this machine's cores: trials are contaminated, marked so, and used all "
+         "the same",
+         "ядра машины заняты другой работой: испытания загрязнены, помечены и всё же "
+         "используются"});
+}
+
 Result<void> Manager::calibrate(const std::string& when) {
   const TrafficSpec traffic = plan_.rows.empty() ? TrafficSpec{} : plan_.rows.front().traffic;
   Row row = cable("calibration." + when, traffic);
@@ -115,7 +132,10 @@ Result<void> Manager::calibrate(const std::string& when) {
                     "последняя калибровка не удалась: " + done.error().message});
     return {};
   }
-  if (when == "before") paths_[path_key(traffic)] = path;
+  if (when == "before") {
+    paths_[path_key(traffic)] = path;
+    judge_machine();
+  }
   for (const Calibration& old : book_.run().calibrations)
     if (old.when == when) return {};
   Calibration calibration;

@@ -187,8 +187,9 @@ Result<bool> Manager::is_out(Row& row) {
   return false;
 }
 
-// What a connection costs above the same connection over the bare cable, when the plan measured that too: busy cycles of
-// the tester's thread (within which the kernel does an inline device's work) and CPU time of all others.
+// What a connection costs above the same connection over the bare cable, when the plan measured
+// that too: busy cycles of the tester's thread (within which the kernel does an inline device's
+// work) and CPU time of all others.
 void Manager::subtract_cable(Row& row) {
   const double tsc_hz = book_.run().environment.tsc_hz;
   if (!row.kpis.contains("beside_s_per_connection") || tsc_hz <= 0) return;

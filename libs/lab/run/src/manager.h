@@ -35,6 +35,7 @@ class Manager {
   base::Result<void> calibrate(const std::string& when);
   base::Result<void> calibrate_path(const std::string& name, Row row, PathLimits& path);
   const PathLimits& null_path(const Row& row);
+  void judge_machine();
   base::Result<void> run_rows();
   base::Result<void> run_row(Row& row, const std::vector<const Row*>& rest);
   base::Result<void> run_group(const std::vector<Row*>& group, const std::vector<const Row*>& rest);
@@ -68,6 +69,8 @@ class Manager {
   std::string instance_;  // part of namespaces' names: run id and a number of this session
   unsigned devices_ = 0;
   bool is_journal_broken_ = false;
+  bool is_busy_ =
+      false;  // somebody else works here all the time: waiting for clean trials is in vain
 };
 
 }  // namespace merlon::lab

@@ -249,8 +249,12 @@ Plan monitor_core_plan() {
                         fmt::format("{}, SYN-флуд из {} потоков", function.title.ru,
                                     static_cast<unsigned>(flows))},
                        "monitor", device);
-      row.traffic.protocol = "tcp";
-      row.traffic.flows = static_cast<std::uint64_t>(flows);
+      // The flood is SYNs of 64 bytes from so many sources; a little marked traffic tells what
+      // happens to others.
+      row.traffic.attack = AttackKind::kSynFlood;
+      row.traffic.attack_sources = static_cast<std::uint64_t>(flows);
+      row.rate_pps = 1000;
+      row.parameters["flood_share"] = 0.8;
       row.duration_s = 0.8;
       row.repeats = 2;
       row.parameters["flows"] = flows;
@@ -265,7 +269,6 @@ Plan monitor_core_plan() {
     mixed.traffic.sizes = "emix";
     mixed.traffic.flows = 10'000;
     mixed.traffic.attack = AttackKind::kSynFlood;
-    mixed.traffic.attack_pps = 50'000;
     mixed.traffic.attack_sources = 10'000;
     mixed.duration_s = 0.8;
     mixed.repeats = 2;

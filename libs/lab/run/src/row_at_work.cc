@@ -51,7 +51,7 @@ Result<std::vector<TrialResult>> RowAtWork::trials(const TrialRequest& request) 
     auto result = trial(request);
     if (!result) return result.error();
     ++tries;
-    if (result->stamp != Stamp::kContaminated) ++good;
+    if (result->stamp != Stamp::kContaminated || manager_.is_busy_) ++good;
     out.push_back(std::move(*result));
   }
   return out;
@@ -71,7 +71,8 @@ Result<TrialOutcome> RowAtWork::measure(double load_pps, double duration_s) {
   outcome.effective_s = result->effective_s;
   outcome.loss_ratio = result->loss_ratio;
   outcome.forwarding_pps = result->received_pps;
-  outcome.is_usable = result->stamp != Stamp::kContaminated && result->stamp != Stamp::kFailed;
+  outcome.is_usable = result->stamp != Stamp::kFailed &&
+                      (result->stamp != Stamp::kContaminated || manager_.is_busy_);
   outcome.is_tester_limited = result->stamp == Stamp::kTesterLimited;
   return outcome;
 }

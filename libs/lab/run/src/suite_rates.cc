@@ -214,22 +214,31 @@ Result<void> run_effectiveness(RowRun& run) {
 }
 
 // What a passive device took in, by its own counters: frames reach the sink past it whether it
-// keeps up or not.
+// keeps up or not. Marked traffic and flood share the rate that the null path can offer.
 Result<void> run_monitor(RowRun& run) {
   Row& row = run.row();
-  TrialRequest request = maximum_request(row);
+  const double ceiling = run.null_path().ceiling_pps;
+  if (ceiling <= 0)
+    return base::Error{base::Errc::kNotFound, "the tester's own ceiling is not known", {}, "", {}};
+  TrialRequest request = rates_request(row);
+  const bool has_flood = request.traffic.attack != AttackKind::kNone;
+  if (has_flood && request.traffic.attack_pps <= 0)
+    request.traffic.attack_pps = ceiling * parameter(row, "flood_share");
+  if (request.rate_pps <= 0) request.rate_pps = ceiling * parameter(row, "traffic_share");
   if (auto warm = warm_up(run, request); !warm) return warm;
   auto trials = run.trials(request);
   if (!trials) return trials.error();
   std::vector<double> rates, losses;
   for (const TrialResult& trial : *trials) {
-    double seen = 0;
-    for (const LayerCounter& counter : trial.layers)
+    double seen = 0, sent = 0;
+    for (const LayerCounter& counter : trial.layers) {
       if (counter.layer.starts_with("merlon port") && counter.counter == "received")
         seen += static_cast<double>(counter.delta);
-    const double passed = static_cast<double>(trial.frames.received);
+      if (counter.layer.starts_with("generator") && counter.counter == "tx_packets")
+        sent += static_cast<double>(counter.delta);
+    }
     rates.push_back(trial.sending_s > 0 ? seen / trial.sending_s : 0);
-    losses.push_back(passed > 0 ? std::max(0.0, 1 - seen / passed) : 0);
+    losses.push_back(sent > 0 ? std::max(0.0, 1 - seen / sent) : 0);
   }
   std::sort(rates.begin(), rates.end());
   std::sort(losses.begin(), losses.end());

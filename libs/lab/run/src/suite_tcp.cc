@@ -126,7 +126,8 @@ Result<void> run_connection_cost(RowRun& run) {
     const double done = kpi(trial, "completed");
     if (done <= 0) continue;
     device.push_back(trial.device_cpu_s / done);
-    // All but the tester's thread, which turns whether it has work or not; it counts its busy cycles itself.
+    // All but the tester's thread, which turns whether it has work or not; it counts its busy
+    // cycles itself.
     double tester_s = 0;
     for (const ProcessUse& use : trial.processes)
       if (use.role == "tester") tester_s += use.user_s + use.system_s;

@@ -109,7 +109,11 @@ void TrialRunner::judge(const TrialRequest& request, const PathLimits& null_path
   if (!request.connections) {
     judge_tester_limit(result, null_path.ceiling_pps);
     const double frames = static_cast<double>(result.frames.received);
-    if (frames > 0 && result.total_cpu_s > 0) {
+    // A paced sender spins until a frame is due: its CPU time says something at the highest rate
+    // only.
+    const bool is_most = result.spec.traffic.pacing == Pacing::kMaximum;
+    if (!is_most) result.packets_per_cpu_s = 0;
+    if (is_most && frames > 0 && result.total_cpu_s > 0) {
       if (result.packets_per_cpu_s == 0) result.packets_per_cpu_s = frames / result.total_cpu_s;
       // What the device adds: all CPU time of the trial, less what the same frames cost without it.
       if (null_path.cpu_s_per_packet > 0)

@@ -23,7 +23,7 @@ struct World {
   unsigned trials = 0;      // run so far
   unsigned stop_after = 0;  // trials; 0: never
   std::atomic<bool>* stop = nullptr;
-  bool is_contaminated = false;
+  unsigned contaminated_from = 0;             // trials; 0: never
   std::vector<std::string> log;               // starts, stops, trials
   std::map<std::string, std::string> absent;  // driver -> why
   std::map<std::string, int> alive;           // devices that exist and were started
@@ -210,7 +210,7 @@ class FakeAccountant final : public Accountant {
   explicit FakeAccountant(World& world) : world_(world) {}
   void begin(const std::vector<int>&) override {}
   void end(TrialResult& result) override {
-    if (!world_.is_contaminated) return;
+    if (world_.contaminated_from == 0 || world_.trials < world_.contaminated_from) return;
     result.stamp = std::max(result.stamp, Stamp::kContaminated);
     result.stamp_reasons.emplace_back("somebody else");
   }

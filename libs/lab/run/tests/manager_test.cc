@@ -89,7 +89,8 @@ class ManagerTest : public ::testing::Test {
 };
 
 TEST_F(ManagerTest, RunsAllRowsBetweenTwoCalibrations) {
-  const RunOutcome out = run(plan({row("slow", "rates", 10'000), row("fast", "rates", 1e6)}));
+  const RunOutcome out = run(
+      plan({row("slow", "rates", 10'000), row("fast", "rates", 1e6), row("most", "maximum", 1e6)}));
   ASSERT_TRUE(out.errors.empty()) << out.errors.front().message;
   EXPECT_FALSE(out.run.is_partial);
   ASSERT_EQ(out.run.calibrations.size(), 2U);
@@ -101,8 +102,9 @@ TEST_F(ManagerTest, RunsAllRowsBetweenTwoCalibrations) {
   EXPECT_NEAR(slow.kpis.at("received_pps"), 10'000, 10);
   EXPECT_NEAR(slow.kpis.at("loss_ratio"), 0.5, 0.01);
   EXPECT_NEAR(find(out.run, "fast").kpis.at("loss_ratio"), 0, 1e-9);
-  // 2 us a frame with the device, 1 us without.
-  EXPECT_NEAR(find(out.run, "fast").kpis.at("cost_ns"), 1000, 1);
+  // 2 us a frame with the device, 1 us without; told at the highest rate only.
+  EXPECT_NEAR(find(out.run, "most").kpis.at("cost_ns"), 1000, 1);
+  EXPECT_FALSE(find(out.run, "fast").kpis.contains("cost_ns"));
   EXPECT_EQ(world_.alive["bridge"], 0);
   EXPECT_EQ(world_.alive["null"], 0);
 }
@@ -288,12 +290,21 @@ TEST_F(ManagerTest, KeepsTheBudget) {
 }
 
 TEST_F(ManagerTest, RepeatsContaminatedTrialsAndUsesThemOnlyWhenThereIsNothingElse) {
-  world_.is_contaminated = true;
+  world_.contaminated_from = 8;  // after the calibration
   const RunOutcome out = run(plan({row("a", "rates", 10'000)}));
   const Row& a = find(out.run, "a");
   EXPECT_EQ(a.state, RowState::kDone);
   EXPECT_EQ(a.kpis.at("trials"), 4);
   EXPECT_EQ(a.kpis.at("trials_stamp"), static_cast<double>(Stamp::kContaminated));
+}
+
+TEST_F(ManagerTest, TakesABusyMachineAsItIs) {
+  world_.contaminated_from = 1;
+  const RunOutcome out = run(plan({row("a", "rates", 10'000), row("b", "search", 70'000)}));
+  EXPECT_EQ(find(out.run, "a").kpis.at("trials"), 2);
+  ASSERT_FALSE(find(out.run, "b").results.empty());
+  EXPECT_NEAR(find(out.run, "b").results[0].conditional_pps, 70'000, 70'000 * 0.06);
+  EXPECT_EQ(find(out.run, "b").kpis.at("trials_stamp"), static_cast<double>(Stamp::kContaminated));
 }
 
 TEST_F(ManagerTest, StopsAtAFullDiskAndKeepsWhatWasMeasured) {
