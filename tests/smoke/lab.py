@@ -331,6 +331,10 @@ events:
     def run_in(self, who, *argv, **options):
         return run([*self.inside(who), *argv], **options)
 
+    def udp_counters(self, who):
+        lines = [line.split() for line in self.run_in(who, "cat", "/proc/net/snmp").stdout.splitlines() if line.startswith("Udp:")]
+        return dict(zip(lines[0][1:], map(int, lines[1][1:])))
+
     def ping(self, address=SERVER4, count=3, more=()):
         return self.run_in("c", "ping", "-n", "-c", count, "-i", "0.05", "-W", "1", *more, address, check_code=False)
 
