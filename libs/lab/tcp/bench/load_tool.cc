@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
     at->second(o, argv[i + 1]);
   }
   std::unique_ptr<lab::Endpoint> ends[2];
-  for (const bool is_server : {false, true}) {
+  for (const bool is_server : {true, false}) {  // memif: the server makes the socket
     if (!(is_server ? o.has_server : o.has_client)) continue;
     auto e = lab::open_endpoint(is_server ? o.server : o.client);
     if (!e) return fail(e.error());

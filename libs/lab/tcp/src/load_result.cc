@@ -124,6 +124,7 @@ void put_server(const LoadParts& p, TrialResult& r) {
   k["server_completed"] = static_cast<double>(s.completed);
   k["server_resets"] = static_cast<double>(s.resets);
   k["server_timed_out"] = static_cast<double>(s.timed_out);
+  k["server_replaced"] = static_cast<double>(s.replaced);
   k["server_requests"] = static_cast<double>(s.requests);
   k["server_bad_requests"] = static_cast<double>(s.bad_requests);
   k["server_table_full"] = static_cast<double>(s.table_full);

@@ -10,6 +10,8 @@ namespace {
 
 using base::Nanos;
 
+constexpr Nanos kSilence = base::kNanosPerSecond;
+
 std::uint64_t hash_tuple(std::uint32_t local_ip, std::uint32_t remote_ip, std::uint16_t local_port,
                          std::uint16_t remote_port, base::HashSeed seed) noexcept {
   const std::uint64_t addresses = std::uint64_t{local_ip} << 32 | remote_ip;
@@ -71,6 +73,11 @@ Connection* Server::find(const Segment& s) noexcept {
 
 void Server::on_segment(const Segment& s, Nanos now) noexcept {
   Connection* c = find(s);
+  if (c != nullptr && is_given_up(*c, s, now)) {
+    ++server_counters_.replaced;
+    free(*c);
+    c = nullptr;
+  }
   if (c == nullptr) return accept(s, now);
   c->application_at = now + idle_;
   const Input in = stack_.receive(*c, s, now);
@@ -91,6 +98,13 @@ void Server::on_segment(const Segment& s, Nanos now) noexcept {
     if (c->is(Connection::kPeerClosed)) stack_.close(*c);
   }
   settle(*c, now);
+}
+
+// A challenge ACK would have to be answered by RST, which our clients never send; so a SYN is
+// believed when nothing else has come for a while.
+bool Server::is_given_up(const Connection& c, const Segment& s, Nanos now) const noexcept {
+  if ((s.flags & (kSyn | kAck | kRst | kFin)) != kSyn || c.state != State::kOpen) return false;
+  return now - (c.application_at - idle_) >= kSilence;
 }
 
 void Server::accept(const Segment& s, Nanos now) noexcept {

@@ -289,6 +289,30 @@ TEST(Load, ReplacesHeldConnectionsThatEnd) {
   EXPECT_LE(r.kpis.at("concurrent_max"), 20);
 }
 
+// Requests of the first seconds vanish; the servers keep what the clients have given up, and the
+// same ports come again.
+TEST(Load, PortsOfGivenUpConnectionsOpenAnew) {
+  Bench b;
+  b.link.watch([&](unsigned direction, base::ByteSpan bytes) {
+    Frame f;
+    return direction == 1 || read_frame(bytes, true, f) != FrameKind::kTcp ||
+           f.segment.payload.empty() || b.clock.read() > 3'000'000'000;
+  });
+  TcpLoadSpec s = small_spec();
+  s.connections_per_s = 4;
+  s.ramp_up_s = s.ramp_down_s = 0;
+  s.sustain_s = 10;
+  s.clients.count = s.servers.count = 1;
+  s.client_ports = 8;
+  s.retries = 1;
+  const TrialResult r = b.run(s);
+  EXPECT_EQ(r.kpis.at("attempted"), 40);
+  const double lost = r.kpis.at("transaction_timeout");
+  EXPECT_NEAR(lost, 8, 1);
+  EXPECT_EQ(r.kpis.at("completed"), 40 - lost);
+  EXPECT_EQ(r.kpis.at("server_replaced"), lost);
+}
+
 TEST(Load, AttacksAreToldFromClients) {
   for (const auto kind : {AttackKind::kSynFlood, AttackKind::kUdpFlood, AttackKind::kFragments}) {
     Bench b;

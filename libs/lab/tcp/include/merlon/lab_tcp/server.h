@@ -14,6 +14,7 @@ struct ServerCounters {
   std::uint64_t syns = 0;  // of new connections
   std::uint64_t established = 0, completed = 0, resets = 0;
   std::uint64_t timed_out = 0;  // retries exhausted or idle too long
+  std::uint64_t replaced = 0;   // given up by a client that opens anew from the same port
   std::uint64_t requests = 0, bad_requests = 0;
   std::uint64_t table_full = 0;
   std::uint64_t wrong_port = 0;
@@ -40,6 +41,8 @@ class Server final : public Role {
   [[nodiscard]] std::uint32_t& chain_of(const Connection& c) noexcept;
   [[nodiscard]] Connection* find(const Segment& s) noexcept;
   void accept(const Segment& s, base::Nanos now) noexcept;
+  [[nodiscard]] bool is_given_up(const Connection& c, const Segment& s,
+                                 base::Nanos now) const noexcept;
   void on_segment(const Segment& s, base::Nanos now) noexcept;
   void on_timer(Connection& c, base::Nanos now) noexcept;
   void on_payload(Connection& c, const Input& in, base::Nanos now) noexcept;
