@@ -73,7 +73,7 @@ TEST(Tester, ServesManyTrialsAndBothWays) {
 TEST(Tester, BothWaysAtTheMaximumRate) {
   auto tester = tester_over("maximum");
   const std::atomic<bool> stop{false};
-  TrialSpec spec = trial(0, 0.02);
+  TrialSpec spec = trial(0, 0.3);
   spec.traffic.pacing = Pacing::kMaximum;
   spec.traffic.is_bidirectional = true;
   const auto r = tester->run(spec, stop);
