@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "merlon/base/log.h"
@@ -45,6 +46,20 @@ void pin(std::thread& thread, unsigned core) {
     base::log(base::LogLevel::kWarning, "worker", "can't pin to core {}", core);
 }
 
+// Every port that has several queues has one per worker and spreads by the symmetric key. Their
+// indirection tables are filled 0, 1, ... in turn, so with a power of two of workers the owner is
+// known whatever a table's size.
+bool spread_by_rss(const std::vector<io::Port*>& ports, unsigned workers) {
+  bool has_spread = false;
+  for (const io::Port* p : ports) {
+    const io::PortInfo i = p->info();
+    if (i.rx_queues <= 1) continue;
+    if (!i.has_rss || i.rx_queues != workers) return false;
+    has_spread = true;
+  }
+  return has_spread && std::has_single_bit(workers);
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
@@ -57,6 +72,7 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   shared.config = std::move(config);
   engine->ports_ = std::move(ports);
   for (const auto& p : engine->ports_) shared.ports.push_back(p.get());
+  shared.owns_by_rss = spread_by_rss(shared.ports, shared.config.workers);
   shared.wires = std::make_unique<forward::WireTable>(shared.ports.size());
   for (const WireConfig& w : shared.config.wires) shared.wires->pair(w.port_a, w.port_b);
   for (std::uint16_t p = 0; p < shared.config.ports.size(); ++p) {

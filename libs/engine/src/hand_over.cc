@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "merlon/io/steering.h"
 #include "stages.h"
 
 namespace merlon::engine {
@@ -38,6 +39,15 @@ void give(WorkerContext& ctx, unsigned i, unsigned owner, bool is_resolved) noex
   ctx.counters.handed_over_packets.add();
 }
 
+// Pure in the key, so that all packets of a session agree wherever they came in: fragments, ICMP
+// errors and what a card can't hash the same way included.
+unsigned owner_of(const WorkerContext& ctx, unsigned i) noexcept {
+  const unsigned workers = ctx.shared.config.workers;
+  if (!ctx.shared.owns_by_rss) return packet::owner_of(ctx.burst.hash[i], workers);
+  // Cards' tables have a power of two of entries, as have the workers here: the size drops out.
+  return io::rss_queue(io::symmetric_rss_hash(ctx.burst.key[i], true), workers, workers);
+}
+
 }  // namespace
 
 void hand_over_fragments(WorkerContext& ctx) noexcept {
@@ -75,7 +85,7 @@ void hand_over(WorkerContext& ctx) noexcept {
   for (unsigned i = 0; i < b.count; ++i) {
     // Without a key any worker will do: link control, and packets that are dropped already.
     if (b.verdict[i] != Verdict::kUndecided || b.headers[i].kind <= Kind::kNeighbour) continue;
-    const unsigned owner = packet::owner_of(b.hash[i], workers);
+    const unsigned owner = owner_of(ctx, i);
     if (owner != ctx.index) give(ctx, i, owner, is_fragment(b.headers[i]));
   }
 }

@@ -11,6 +11,7 @@
 
 #include "merlon/engine/session_walk.h"
 #include "merlon/io/ring_port.h"
+#include "merlon/io/steering.h"
 #include "merlon/packet/text.h"
 #include "merlon/policy/compile.h"
 
@@ -204,6 +205,109 @@ TEST_F(EngineTest, FragmentsFollowTheirDatagramToTheWorkerOfItsSession) {
   EXPECT_EQ(totals().dropped_packets, 0U);
   EXPECT_EQ(totals().sessions_created, 64U);
   EXPECT_GT(totals().handed_over_packets, 0U);
+  EXPECT_EQ(pool_->free_count(), pool_->total_count());
+}
+
+// A port like a card's: queue by the symmetric Toeplitz hash over the packet's own bytes.
+class RssPort final : public io::Port {
+ public:
+  static constexpr unsigned kTableSize = 128;
+
+  explicit RssPort(std::unique_ptr<io::RingPort> ring) : ring_(std::move(ring)) {}
+  io::RingPort& ring() { return *ring_; }
+  // IPv4 with or without ports, as cards hash it: fragments by their addresses only.
+  static unsigned queue_of(const Bytes& f, unsigned queues) {
+    const bool has_ports =
+        (f[23] == 6 || f[23] == 17) && (base::load_be<std::uint16_t>(f.data() + 20) & 0x3fff) == 0;
+    return io::rss_queue(
+        io::toeplitz_hash(io::kSymmetricRssKey, {f.data() + 26, has_ports ? 12U : 8U}), kTableSize,
+        queues);
+  }
+  bool inject(const Bytes& f, base::Nanos time) {
+    return ring_->inject(f, time, queue_of(f, info().rx_queues));
+  }
+
+  void receive(unsigned queue, packet::Burst& burst, unsigned limit) noexcept override {
+    ring_->receive(queue, burst, limit);
+  }
+  unsigned transmit(unsigned queue, void* const* handles, unsigned count) noexcept override {
+    return ring_->transmit(queue, handles, count);
+  }
+  void release(unsigned queue, void* const* handles, unsigned count) noexcept override {
+    ring_->release(queue, handles, count);
+  }
+  void* allocate(unsigned queue, std::uint32_t size, base::Byte*& data) noexcept override {
+    return ring_->allocate(queue, size, data);
+  }
+  void set_length(void* handle, std::uint32_t length) noexcept override {
+    ring_->set_length(handle, length);
+  }
+  [[nodiscard]] io::BufferKind buffer_kind() const noexcept override {
+    return ring_->buffer_kind();
+  }
+  [[nodiscard]] io::PortInfo info() const override {
+    io::PortInfo i = ring_->info();
+    i.has_rss = true;
+    return i;
+  }
+  [[nodiscard]] io::PortCounters counters() const override { return ring_->counters(); }
+
+ private:
+  std::unique_ptr<io::RingPort> ring_;
+};
+
+TEST_F(EngineTest, SessionsBelongToTheWorkerThatRssGivesThemTo) {
+  model_.rules = {rule("web", Action::kPermit, "tcp/80"), rule("dns", Action::kPermit, "udp/53")};
+  config_.workers = 4;
+  config_.ports = {{.name = "a"}, {.name = "b"}};
+  config_.wires = {{.name = "w", .port_a = 0, .port_b = 1}};
+  config_.table.max_sessions = 8192;
+  model_.ports = {"a", "b"};
+  pool_ = *io::BufferPool::create({.small_count = 4096, .large_count = 4});
+  std::vector<std::unique_ptr<io::Port>> ports;
+  std::array<RssPort*, 2> cards{};
+  for (std::uint16_t n = 0; n < 2; ++n) {
+    auto port = std::make_unique<RssPort>(*io::RingPort::create(
+        {.name = config_.ports[n].name, .number = n, .rx_queues = 4, .tx_queues = 4, .depth = 1024},
+        pool_));
+    cards[n] = port.get();
+    ports.push_back(std::move(port));
+  }
+  engine_ = std::move(*Engine::create(config_, std::move(ports), compile(), &now_));
+  std::set<unsigned> used;
+  for (unsigned f = 0; f < 64; ++f) {
+    const std::string client = "10.0.0." + std::to_string(f + 1),
+                      port = std::to_string(3000 + 7 * f);
+    const Bytes there =
+        frame("ipv4 src=" + client + " dst=192.0.2.1 / tcp sport=" + port + " dport=80 flags=S");
+    const Bytes back = frame("ipv4 src=192.0.2.1 dst=" + client + " / tcp sport=80 dport=" + port +
+                             " flags=SA seq=1 ack=1");
+    used.insert(RssPort::queue_of(there, 4));
+    ASSERT_TRUE(cards[0]->inject(there, now_));
+    engine_->turn_all();
+    ASSERT_TRUE(cards[1]->inject(back, now_));
+    engine_->turn_all();
+  }
+  EXPECT_EQ(used.size(), 4U);
+  EXPECT_EQ(totals().sessions_created, 64U);
+  EXPECT_EQ(totals().dropped_packets, 0U);
+  // Where the card puts a packet its session is: nothing changes workers.
+  EXPECT_EQ(totals().handed_over_packets, 0U);
+
+  // Fragments come by their addresses only and are brought to their session.
+  for (unsigned n = 0; n < 8; ++n) {
+    const auto pieces = *packet::fragment_packet(
+        frame("ipv4 src=10.0.1.1 dst=192.0.2.1 id=" + std::to_string(n) +
+              " / udp sport=" + std::to_string(4000 + n) + " dport=53 / payload len=3000"),
+        1500);
+    for (const Bytes& p : pieces) ASSERT_TRUE(cards[0]->inject(p, now_));
+    engine_->turn_all();
+  }
+  EXPECT_EQ(totals().sessions_created, 72U);
+  EXPECT_EQ(totals().dropped_packets, 0U);
+  EXPECT_GT(totals().handed_over_packets, 0U);
+  cards[0]->ring().take();
+  cards[1]->ring().take();
   EXPECT_EQ(pool_->free_count(), pool_->total_count());
 }
 

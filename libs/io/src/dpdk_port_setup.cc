@@ -51,6 +51,21 @@ std::string kernel_interface(const std::string& device) {
   return {};
 }
 
+// Queues in turn, as rss_queue() of steering.h has it; most drivers begin like that. Where one
+// can't be told, packets reach their owner through software.
+void fill_indirection_table(std::uint16_t id, std::uint16_t queues) {
+  rte_eth_dev_info info{};
+  if (rte_eth_dev_info_get(id, &info) != 0 || info.reta_size == 0) return;
+  constexpr unsigned kGroup = RTE_ETH_RETA_GROUP_SIZE;
+  std::vector<rte_eth_rss_reta_entry64> table((info.reta_size + kGroup - 1U) / kGroup);
+  for (unsigned i = 0; i < info.reta_size; ++i) {
+    rte_eth_rss_reta_entry64& group = table[i / kGroup];
+    group.mask |= std::uint64_t{1} << (i % kGroup);
+    group.reta[i % kGroup] = static_cast<std::uint16_t>(i % queues);
+  }
+  rte_eth_dev_rss_reta_update(id, table.data(), info.reta_size);
+}
+
 bool find_port(const std::string& name, std::uint16_t& id) {
   for (std::uint16_t candidate = rte_eth_find_next(0); candidate < RTE_MAX_ETHPORTS;
        candidate = rte_eth_find_next(static_cast<std::uint16_t>(candidate + 1))) {
@@ -269,7 +284,10 @@ base::Result<void> DpdkPort::start() {
     conf.rss_key_len = kRssKeySize;
     has_rss_ = rte_eth_dev_rss_hash_conf_get(id_, &conf) == 0 &&
                std::equal(kSymmetricRssKey.begin(), kSymmetricRssKey.begin() + 40, key.begin());
-    if (has_rss_) return {};
+    if (has_rss_) {
+      fill_indirection_table(id_, rx_queues_);
+      return {};
+    }
     rte_eth_dev_stop(id_);
     is_started_ = false;
     rx_queues_ = 1;

@@ -71,6 +71,9 @@ struct Shared {
   std::unique_ptr<SnapshotCell> snapshots;
   std::unique_ptr<policy::HitCounters> hits;
   base::Nanos epoch = 0;  // tick 0
+  // Sessions belong to the worker that the cards' symmetric RSS gives them to; else to one by our
+  // hash.
+  bool owns_by_rss = false;
   // rings[to * workers + from]; nullptr on the diagonal.
   std::vector<std::unique_ptr<HandOverRing>> rings;
 
