@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -67,6 +68,36 @@ TEST_F(Veth, BothWaysWithVlansAndSizes) {
   EXPECT_EQ(r->frames.received, r->frames.offered);
   // The kernel's stamps are on our time scale: an arrival is after its hand-over and soon.
   EXPECT_LT(r->latency_actual.percentile(0.5), 1'000'000'000);
+}
+
+TEST_F(Veth, TheKernelCountsTheSame) {
+  const auto counter = [](const std::string& space, const std::string& name) {
+    const std::string command = "ip netns exec " + space + " cat /sys/class/net/" + name;
+    FILE* out = popen(command.c_str(), "r");
+    unsigned long value = 0;
+    EXPECT_TRUE(out != nullptr && std::fscanf(out, "%lu", &value) == 1);
+    if (out != nullptr) pclose(out);
+    return value;
+  };
+  const auto sent = counter(gen_, "g0/statistics/tx_packets");
+  const auto bytes = counter(sink_, "k0/statistics/rx_bytes");
+  const auto got = counter(sink_, "k0/statistics/rx_packets");
+  TrialSpec spec;
+  spec.rate_pps = 50'000;
+  spec.duration_s = 0.5;
+  spec.traffic.sizes = "100";
+  const auto r = tester_->run(spec, stop_);
+  ASSERT_TRUE(r.ok()) << r.error().message;
+  // Some frames may be the system's own.
+  constexpr unsigned long kOthers = 10;
+  const auto near = [](unsigned long value, unsigned long least, unsigned long more) {
+    return value >= least && value <= least + more;
+  };
+  const unsigned long offered = r->frames.offered;
+  EXPECT_TRUE(near(counter(gen_, "g0/statistics/tx_packets") - sent, offered, kOthers));
+  EXPECT_TRUE(near(counter(sink_, "k0/statistics/rx_packets") - got, offered, kOthers));
+  EXPECT_TRUE(near(counter(sink_, "k0/statistics/rx_bytes") - bytes, offered * 96, kOthers * 1500));
+  EXPECT_EQ(r->frames.received, offered);
 }
 
 TEST_F(Veth, NullPathIsCalibrated) {
