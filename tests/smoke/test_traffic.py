@@ -195,6 +195,29 @@ def test_dpdk_drivers(context):
         check_equal(lab.ping(count=5, more=("-s", "4000")).returncode, 0, "fragmented ping")
 
 
+class MixedLab(Lab):
+    """A kernel interface on the client's side, a DPDK port on the server's."""
+
+    def config_text(self, policy=None):
+        return super().config_text(policy).replace("wan: {interface: wan}", 'wan: {device: "net_af_xdp0,iface=wan"}')
+
+
+def test_interface_beside_dpdk(context):
+    need_af_xdp()
+    need_tools("curl", "ethtool")
+    with MixedLab(context, offloads=False) as lab:
+        # The client leaves checksums to hardware: they are completed before DPDK's port gets them.
+        lab.run_in("c", "ethtool", "-K", "eth0", "tx-checksum-ip-generic", "on")
+        content = lab.web_server()
+        got = lab.folder / "got"
+        for address in (SERVER4, f"[{SERVER6}]"):
+            lab.run_in("c", "curl", "-sS", "--max-time", "10", "-o", got, f"http://{address}/file")
+            check(got.read_bytes() == content, f"the file through {address} is another one")
+        check_equal(lab.ping(count=5, more=("-s", "4000")).returncode, 0, "fragmented ping")
+        check_equal([p["driver"] for p in lab.daemon.rows("ports")], ["af_packet", "net_af_xdp"], "drivers")
+        check_equal({k: v for k, v in lab.daemon.drops().items() if v}, {}, "drops")
+
+
 def test_vlans(context):
     # The same conversation in two VLANs and without a tag is three sessions.
     with Lab(context) as lab:
