@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -253,6 +254,16 @@ std::vector<LayerCounter> DeviceBase::counters() const {
 }
 
 void DeviceBase::add_counters(std::vector<LayerCounter>&) const {}
+
+void DeviceBase::add_receive_gap(std::vector<LayerCounter>& counters, const std::string& layer,
+                                 std::int64_t taken) {
+  std::int64_t reached = 0;
+  for (const LayerCounter& c : counters) {
+    if (c.layer.starts_with("device ") && c.counter == "rx_packets") reached += c.delta;
+  }
+  const std::int64_t gap = std::max<std::int64_t>(0, reached - taken);
+  counters.push_back(counter(layer, "full", static_cast<std::uint64_t>(gap), true));
+}
 
 base::Result<std::string> DeviceBase::run(const Argv& argv, std::string_view input) {
   note(shell_text(argv));

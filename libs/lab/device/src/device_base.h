@@ -50,6 +50,10 @@ class DeviceBase : public Device {
   // through. kConflict: not yet.
   virtual base::Result<void> look_ready();
   [[nodiscard]] virtual std::string middle_name() const { return spec_.driver; }
+  // What reached the device's interfaces and its ports neither received nor dropped by their own
+  // count: the kernel threw it away before a full socket or ring.
+  static void add_receive_gap(std::vector<LayerCounter>& counters, const std::string& layer,
+                              std::int64_t taken);
   // Seconds until a start is given up, unless option start_timeout_s says.
   [[nodiscard]] virtual unsigned patience_s() const { return 20; }
 

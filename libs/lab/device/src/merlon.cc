@@ -31,7 +31,7 @@ class Merlon final : public LinuxBridge {
   ~Merlon() override { static_cast<void>(stop()); }
   [[nodiscard]] std::string version() const override {
     const auto said = run_command({binary(), "--version"});
-    return said.ok() ? std::string(trim(*said)) : std::string("merlon");
+    return "Merlon" + (said.ok() ? " " + std::string(trim(*said)) : std::string());
   }
 
  protected:
@@ -151,7 +151,18 @@ base::Result<void> Merlon::apply_rules(const RuleSet& rules) {
 
 void Merlon::add_counters(std::vector<LayerCounter>& counters) const {
   const auto ports = http_request(socket(), "GET", "/api/v1/ports", {}, std::chrono::seconds(5));
-  if (ports.ok() && ports->status == 200) add_merlon_ports(ports->body, counters);
+  std::vector<LayerCounter> own;
+  if (ports.ok() && ports->status == 200) add_merlon_ports(ports->body, own);
+  std::int64_t taken = 0;
+  for (const LayerCounter& c : own) {
+    if (c.counter == "received" || c.counter == "rx_dropped" || c.counter == "rx_errors")
+      taken += c.delta;
+  }
+  // DPDK's packet-socket ports don't count what the kernel drops before their ring.
+  if (!own.empty() && setup_.mode == "wire" && !layout().is_memif) {
+    add_receive_gap(counters, "merlon receive rings", taken);
+  }
+  counters.insert(counters.end(), own.begin(), own.end());
   const auto drops = http_request(socket(), "GET", "/api/v1/drops", {}, std::chrono::seconds(5));
   if (drops.ok() && drops->status == 200) add_merlon_drops(drops->body, counters);
 }

@@ -133,9 +133,11 @@ void add_merlon_drops(std::string_view json, std::vector<LayerCounter>& counters
     const std::string reason = text_of(row, "reason");
     const std::int64_t packets = number_of(row, "packets");
     const bool is_rule = reason == "policy_deny" || reason == "policy_reject";
+    // Frames that a port did not take are in its tx_dropped already.
+    const bool is_port = reason == "transmit_full";
     if (!reason.empty()) {
       add(counters, "merlon " + reason, is_rule ? std::string(kDroppedByRule) : "dropped", packets,
-          !is_rule);
+          !is_rule && !is_port);
     }
     if (const std::int64_t would = number_of(row, "would_drop"); would != 0) {
       add(counters, "merlon " + reason, "would_drop", would, false);

@@ -230,11 +230,6 @@ void OpenVswitch::add_counters(std::vector<LayerCounter>& counters) const {
     c.is_loss = is_loss;
     counters.push_back(std::move(c));
   };
-  std::uint64_t at_ports = 0;
-  for (const LayerCounter& c : counters) {
-    if (c.layer.starts_with("device ") && c.counter == "rx_packets")
-      at_ports += static_cast<std::uint64_t>(c.delta);
-  }
   const Argv appctl{"ovs-appctl", "--timeout=5", "-t", at("vs.ctl")};
   if (!is_kernel()) {
     const NamedCounts pmd = parse_pmd_stats(ask(appctl + Argv{"dpif-netdev/pmd-stats-show"}));
@@ -244,8 +239,8 @@ void OpenVswitch::add_counters(std::vector<LayerCounter>& counters) const {
       if (!is_time) add("ovs datapath", name, value, name == "miss with failed upcall");
     }
     const auto received = pmd.find("packets received");
-    if (received != pmd.end() && at_ports >= received->second) {
-      add("ovs receive queues", "full", at_ports - received->second, true);
+    if (received != pmd.end()) {
+      add_receive_gap(counters, "ovs receive queues", static_cast<std::int64_t>(received->second));
     }
   }
   for (const auto& [name, value] : parse_coverage(ask(appctl + Argv{"coverage/show"}))) {
@@ -258,8 +253,9 @@ void OpenVswitch::add_counters(std::vector<LayerCounter>& counters) const {
   for (const auto& [name, value] :
        parse_port_drops(ask({"ovs-ofctl", "dump-ports", "unix:" + at("br0.mgmt")}))) {
     // What the kernel's interface counts is in the list as its own; DPDK's ports count for
-    // themselves.
-    if (value != 0 || is_dpdk()) add("ovs port " + name, "dropped", value, is_dpdk());
+    // themselves. LOCAL is the host's own port: copies of flooded frames end there.
+    const bool is_own = is_dpdk() && !name.starts_with("LOCAL ");
+    if (value != 0 || is_own) add("ovs port " + name, "dropped", value, is_own);
   }
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <sys/mount.h>
+
+#include <cstdlib>
 
 #include "device_fixture.h"
 #include "merlon/lab_device/loss.h"
@@ -93,6 +96,33 @@ TEST_F(DeviceTest, NftablesRoutes) {
 TEST_F(DeviceTest, BridgeConntrackOrItsReason) {
   START_OR_SKIP(device_spec("nftables", "ct"));
   check_rules(10);
+}
+
+// Its folder is on a disk of 64 KiB; 4,000 rules are larger.
+TEST_F(DeviceTest, FullDiskIsToldAndTheDeviceGoesOn) {
+  if (::geteuid() != 0) GTEST_SKIP() << "skipped: mounting needs root";
+  const std::string disk = ::testing::TempDir() + "lab-disk-" + std::to_string(::getpid());
+  std::filesystem::create_directories(disk);
+  ASSERT_EQ(::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=64k"), 0);
+  ::setenv("MERLON_LAB_RUN_DIR", disk.c_str(), 1);
+  const bool is_started = start(device_spec("nftables"));
+  if (is_started) {
+    RuleSet rules;
+    rules.count = 4000;
+    const auto loaded = device_->load_rules(rules);
+    EXPECT_FALSE(loaded.ok());
+    if (!loaded.ok()) {
+      EXPECT_THAT(loaded.error().message, HasSubstr("No space left"));
+      EXPECT_THAT(loaded.error().hint, HasSubstr("MERLON_LAB_RUN_DIR"));
+    }
+    EXPECT_TRUE(passes({}));
+  }
+  TearDown();
+  run_id_.clear();
+  ::unsetenv("MERLON_LAB_RUN_DIR");
+  ::umount(disk.c_str());
+  std::filesystem::remove(disk);
+  if (!is_started && !skip_reason_.empty()) GTEST_SKIP() << skip_reason_;
 }
 
 TEST(MakeDevice, NamesWhatIsKnown) {

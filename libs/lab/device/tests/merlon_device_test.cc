@@ -143,7 +143,8 @@ TEST(MerlonConfig, ReadsCountersAndBearsNonsense) {
   std::vector<LayerCounter> counters;
   add_merlon_ports(R"([{"port":"p0","rx_packets":5,"rx_dropped":2,"tx_packets":null}])", counters);
   add_merlon_drops(
-      R"([{"reason":"policy_deny","packets":7},{"reason":"state_invalid","packets":3}])", counters);
+      R"([{"reason":"policy_deny","packets":7},{"reason":"state_invalid","packets":3},{"reason":"transmit_full","packets":9}])",
+      counters);
   std::int64_t loss = 0, by_rule = 0;
   for (const LayerCounter& c : counters) {
     if (c.is_loss) loss += c.delta;
