@@ -165,7 +165,8 @@ struct Cable {
       std::abort();
     if (all.transactions_done + all.transactions_failed != all.transactions_attempted) std::abort();
     const ServerCounters& s = server->counters();
-    if (s.syns != s.completed + s.resets + s.timed_out + s.replaced + server->open_count()) std::abort();
+    if (s.syns != s.completed + s.resets + s.timed_out + s.replaced + server->open_count())
+      std::abort();
   }
 
   const TcpLoadSpec spec;

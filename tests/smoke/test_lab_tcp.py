@@ -105,7 +105,8 @@ def test_merlon_passes_every_segment(context):
 
 
 def test_two_threads(context):
-    kpis = load(context, "--client", "ring:t", "--server", "ring:t", "--threads", 2, *short(2000, 1), "--transactions", 3, "--kib", "1,64", "--retries", 6)
+    kpis = load(context, "--client", "ring:t", "--server", "ring:t", "--threads", 2, *short(2000, 1), "--transactions", 3,
+                "--kib", "1,64", "--retries", 6)
     check_whole(kpis, 4000)
 
 
@@ -118,12 +119,14 @@ def test_servers_answer_curl(context):
         wait_for(lambda: lab.run_in("c", "curl", "-sS", "--max-time", "2", "-o", "/dev/null", "http://10.10.0.1/o/1024",
                                     check_code=False).returncode == 0, 15, "the servers answer")
         for size in (1024, 4096, 65536, 262144):
-            done = lab.run_in("c", "curl", "-sS", "--max-time", "10", "-o", "/dev/null", "-w", "%{http_code} %{size_download} %{num_connects}\n",
+            done = lab.run_in("c", "curl", "-sS", "--max-time", "10", "-o", "/dev/null", "-w",
+                              "%{http_code} %{size_download} %{num_connects}\n",
                               f"http://10.10.0.2/o/{size}", "-o", "/dev/null", f"http://10.10.0.2/o/{size}")
             # Two objects over one connection.
             check_equal(done.stdout.split(), ["200", str(size), "1", "200", str(size), "0"], f"curl's answer for {size} bytes")
         for more in (["-0"], ["-H", "Connection: close"]):
-            done = lab.run_in("c", "curl", "-sS", *more, "--max-time", "10", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", "http://10.10.0.1/o/16384")
+            done = lab.run_in("c", "curl", "-sS", *more, "--max-time", "10", "-o", "/dev/null", "-w", "%{http_code} %{size_download}",
+                              "http://10.10.0.1/o/16384")
             check_equal(done.stdout, "200 16384", f"curl {more}")
         done = lab.run_in("c", "curl", "-s", "--max-time", "10", "-o", "/dev/null", "-w", "%{http_code}", "http://10.10.0.1/elsewhere")
         check_equal(done.stdout, "404", "another path")
