@@ -191,8 +191,7 @@ class AfPacketPath final : public AfPacketPort {
     }
     const bool is_carried = Memory::kCarriesOffloads && settings_.carries_offloads;
     constexpr std::uint16_t kSctpChecksumOffset = 8;  // no internet checksum: the note can't say it
-    const bool is_completed = !is_carried ||
-                              completes_checksums_.load(std::memory_order_relaxed) ||
+    const bool is_completed = !is_carried || completes_checksums_.load(std::memory_order_relaxed) ||
                               frame.offload.checksum_offset == kSctpChecksumOffset;
     if (is_completed && (frame.offload.flags & FrameOffload::kNeedsChecksum) != 0) {
       if (!complete_checksum(pieces, count, frame.offload)) return false;

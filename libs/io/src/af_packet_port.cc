@@ -141,9 +141,10 @@ base::Result<void> AfPacketPort::find_interface() {
                       fmt::format("port {}: no socket: {}", s.name, std::strerror(errno)));
   index_ = interface_index(control_, s.interface);
   if (index_ == 0)
-    return make_error(base::Errc::kNotFound,
-                      fmt::format("port {}: there is no network interface \"{}\"", s.name, s.interface),
-                      "`ip -br link` lists the interfaces of this network namespace");
+    return make_error(
+        base::Errc::kNotFound,
+        fmt::format("port {}: there is no network interface \"{}\"", s.name, s.interface),
+        "`ip -br link` lists the interfaces of this network namespace");
   ifreq r = make_request(s.interface);
   if (::ioctl(control_, SIOCGIFHWADDR, &r) != 0 ||
       (r.ifr_hwaddr.sa_family != ARPHRD_ETHER && r.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK))

@@ -1,40 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // DPDK ports over kernel interfaces, in a network namespace that lives as long as the test; root
 // only.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "dpdk_fixture.h"
 #include "merlon/io/af_packet_port.h"
+#include "netns_fixture.h"
 
 namespace merlon::io {
 namespace {
 
 using test::open_port;
 using test::receive_frames;
+using test::run;
 using test::send_frames;
 using test::test_frame;
 
-bool run(const std::string& command) {
-  return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
-}
-
-class Namespace : public ::testing::Test {
+class Namespace : public test::VethNamespace {
  protected:
-  void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
-    home_ = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (home_ < 0 || ::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "no network namespaces here";
-    inside_ = true;
-    if (!run("ip link add va type veth peer name vb") || !run("ip link set va up") ||
-        !run("ip link set vb up"))
-      GTEST_SKIP() << "no veth here";
-  }
   // The kernel activates an interface some time after its carrier came: what is sent before is
   // lost.
   static void expect_carries_in_time(DpdkPort& from, DpdkPort& to) {
@@ -57,24 +43,12 @@ class Namespace : public ::testing::Test {
     return false;
   }
 
-  // The namespace dies with its last thread, and its interfaces with it.
-  void TearDown() override {
-    if (inside_) {
-      ASSERT_EQ(::setns(home_, CLONE_NEWNET), 0);
-    }
-    if (home_ >= 0) ::close(home_);
-  }
-
   static void expect_carries(DpdkPort& from, DpdkPort& to) {
     EXPECT_EQ(send_frames(from, 16), 16u);
     const auto frames = receive_frames(to, 16);
     ASSERT_EQ(frames.size(), 16u);
     EXPECT_EQ(frames[15], test_frame(15));
   }
-
- private:
-  int home_ = -1;
-  bool inside_ = false;
 };
 
 TEST_F(Namespace, AfPacketOverVeth) {
