@@ -206,6 +206,11 @@ Text DeviceBase::caveat() const {
       "оборудование"};
 }
 
+std::string DeviceBase::configuration() const {
+  const std::string warning = caveat().en;
+  return warning.empty() ? configuration_ : "# " + warning + "\n" + configuration_;
+}
+
 bool DeviceBase::is_alive() const {
   if (!topology_) return false;
   for (const auto& process : processes_) {

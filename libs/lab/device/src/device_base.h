@@ -34,7 +34,8 @@ class DeviceBase : public Device {
   [[nodiscard]] std::vector<int> processes() const override;
   [[nodiscard]] Topology& topology() final;
   [[nodiscard]] Text caveat() const override;
-  [[nodiscard]] std::string configuration() const override { return configuration_; }
+  // With the caveat as its first line: a reader of the dump must not miss it.
+  [[nodiscard]] std::string configuration() const override;
   [[nodiscard]] const std::vector<std::string>& commands() const final { return commands_; }
 
  protected:

@@ -161,7 +161,7 @@ base::Result<void> GuestBridge::start_switch(bool is_again) {
       if (auto joined = join_taps(true); !joined.ok()) return joined;
     }
   }
-  configuration_ += caveat().en + "\n";
+  configuration_ = processes_.back()->command() + "\n";
   return {};
 }
 

@@ -55,6 +55,9 @@ TEST_F(DeviceTest, EveryPathForwards) {
     EXPECT_TRUE(passes({}));
     TearDown();
   }
+  START_OR_SKIP(device_spec("bridge", "linux", "path1"));
+  EXPECT_THAT(device_->configuration(), HasSubstr("# container-equivalent"));
+  TearDown();
   START_OR_SKIP(device_spec("null", "veth", "path11"));
   EXPECT_TRUE(passes({}));
 }
