@@ -132,6 +132,7 @@ void TerminalProgress::row_done(const Row& row) {
     if (const auto p99 = row.kpis.find("latency_p99_us"); p99 != row.kpis.end())
       text += p99->second < 1000 ? fmt::format("  p99 {:.0f} us", p99->second)
                                  : fmt::format("  p99 {:.1f} ms", p99->second / 1e3);
+    kpi("whole_pps", "whole up to", "pps");
     kpi("max_cps", "", "connections/s");
     kpi("connections_per_s", "", "connections/s");
     kpi("blocked_by_loss_ms", "blocked", "ms");

@@ -145,7 +145,9 @@ class MachineServices final : public Services {
   Result<TrialResult> connections(Topology& topology, const TcpRequest& request,
                                   const TrialSpec& spec, const std::atomic<bool>& stop,
                                   const ProgressFn& progress) override;
-  std::shared_ptr<void> hog(unsigned core) override { return make_hog(core); }
+  std::shared_ptr<void> hog(unsigned core) override {
+    return make_hog(core % std::max(1U, std::thread::hardware_concurrency()));
+  }
 
  private:
   [[nodiscard]] std::string merlond() const;

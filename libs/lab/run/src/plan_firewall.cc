@@ -100,7 +100,7 @@ Plan ngfw_emix_plan() {
                      "starvation", std::string(id) == "merlon" ? direct : plain);
     row.traffic.sizes = "emix";
     row.traffic.flows = 1000;
-    row.rate_pps = 60'000;
+    row.rate_pps = 120'000;
     row.duration_s = 1;
     row.repeats = 3;
     plan.rows.push_back(std::move(row));

@@ -104,6 +104,9 @@ constexpr std::array kFigures{
            }},
 };
 
+// Rate from which every millisecond has frames in it.
+constexpr double kFramesEachMs = 2000;
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;

@@ -43,10 +43,11 @@ Result<void> run_once(RowRun& run, const Deed& deed, bool may_kill) {
                          {},
                          "give the row a longer duration",
                          {}};
-    const double rate = trial->offered_pps;
-    blocked.push_back(rate > 0 ? static_cast<double>(trial->frames.lost) / rate : 0);
+    // Frames that could not even be sent (the link was down) are missing, too: RFC 6201 section 3.2
+    // counts by rate.
+    blocked.push_back(trial->loss_ratio * row.duration_s);
     outage.push_back(longest_outage_s(*trial));
-    lost.push_back(static_cast<double>(trial->frames.lost));
+    lost.push_back(trial->loss_ratio * row.duration_s * row.rate_pps);
   }
   row.kpis["blocked_by_loss_ms"] = median(blocked) * 1e3;
   row.kpis["blocked_by_loss_max_ms"] = *std::max_element(blocked.begin(), blocked.end()) * 1e3;

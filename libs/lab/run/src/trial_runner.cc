@@ -58,7 +58,7 @@ Result<TrialResult> TrialRunner::send(const TrialSpec& spec, const TrialRequest&
     if (!request.during || problem) return;
     if (auto done = request.during(at.elapsed_s, device_, kpis); !done) problem = done.error();
   };
-  const std::shared_ptr<void> hog = request.has_hog ? services_.hog(0) : nullptr;
+  const std::shared_ptr<void> hog = request.has_hog ? services_.hog(1) : nullptr;
   Result<TrialResult> result = [&]() -> Result<TrialResult> {
     if (request.connections) {
       tester_.reset();

@@ -204,6 +204,11 @@ TEST(Outage, IsTheLongestTimeWithoutAnyFrame) {
   trial.timeline_lost = {0, 10, 10, 0, 10, 3, 10};
   EXPECT_DOUBLE_EQ(longest_outage_s(trial), 0.004);
   EXPECT_DOUBLE_EQ(longest_outage_s(TrialResult{}), 0);
+  // A link that is down takes no frames at all.
+  trial.spec.rate_pps = 10'000;
+  trial.timeline_offered = {10, 0, 0, 0, 10};
+  trial.timeline_lost = {0, 0, 0, 0, 0};
+  EXPECT_DOUBLE_EQ(longest_outage_s(trial), 0.003);
 }
 
 }  // namespace
