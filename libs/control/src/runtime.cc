@@ -67,7 +67,8 @@ class EffectCounter {
     engine::SessionWalk walk(
         engine, [](const Session&, const flow::SessionCold&, base::Ticks) { return true; });
     for (std::vector<engine::SessionView> views; walk.next(views);) {
-      if ((effect_.is_partial = effect_.examined >= kMaxExamined)) return;
+      effect_.is_partial = effect_.examined >= kMaxExamined;
+      if (effect_.is_partial) return;
       for (const engine::SessionView& view : views) add(view);
     }
   }
