@@ -210,8 +210,16 @@ base::Result<void> OpenVswitch::apply_rules(const RuleSet& rules) {
   const Argv argv{
       "ovs-ofctl", "-O", "OpenFlow14", "--bundle", "replace-flows", "unix:" + at("br0.mgmt"), path};
   note(shell_text(argv));
-  const auto loaded = run_command(argv, {}, std::chrono::minutes(2));
-  if (!loaded.ok()) return loaded.error();
+  // After a restart the bridge's socket of before is there until the new switch listens on its own.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  for (;;) {
+    const auto loaded = run_command(argv, {}, std::chrono::minutes(2));
+    if (loaded.ok()) break;
+    if (loaded.error().message.find("refused") == std::string::npos ||
+        std::chrono::steady_clock::now() > patience)
+      return loaded.error();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   configuration_ = text.substr(0, 8192);
   return {};
 }
