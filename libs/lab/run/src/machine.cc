@@ -30,6 +30,8 @@ using base::Result;
 namespace {
 
 constexpr int kSenderCore = 0, kReceiverCore = 1;
+// Of the router's port on the generator's side: where single frames of the tester go.
+constexpr base::MacAddress kRouterMac{{0x02, 0x4d, 0x4c, 0x53, 0x00, 0x01}};
 
 // A child that does nothing but use its core; it goes with its handle, and with us whatever
 // happens.
@@ -233,6 +235,10 @@ Result<TrialResult> MachineServices::connections(Topology& topology, const TcpRe
   if (!server) return server.error();
   TcpLoadSettings settings;
   settings.client_core = core_or_any(kSenderCore);
+  // A router answers for no other address than its own port's, which is the one that single frames
+  // go to as well.
+  for (const std::string& box : topology.chain())
+    if (box.find("router") != std::string::npos) settings.server_mac = kRouterMac;
   auto load = TcpLoad::create(std::move(*client), std::move(*server), settings);
   if (!load) return load.error();
   TcpLoadSpec wanted;

@@ -189,20 +189,19 @@ Result<bool> Manager::is_out(Row& row) {
 
 // What a connection costs above the same connection over the bare cable, when the plan measured
 // that too: busy cycles of the tester's thread (within which the kernel does an inline device's
-// work) and CPU time of all others.
+// work) and CPU time of all others. Not told when it drowns in the noise.
 void Manager::subtract_cable(Row& row) {
   const double tsc_hz = book_.run().environment.tsc_hz;
-  if (!row.kpis.contains("beside_s_per_connection") || tsc_hz <= 0) return;
+  if (!row.kpis.contains("marginal_beside_s") || tsc_hz <= 0) return;
   const auto cycles = [tsc_hz](const Row& r) {
-    const auto tester = r.kpis.find("tester_cycles_per_connection");
-    return r.kpis.at("beside_s_per_connection") * tsc_hz +
-           (tester == r.kpis.end() ? 0 : tester->second);
+    return r.kpis.at("marginal_beside_s") * tsc_hz + r.kpis.at("marginal_tester_cycles");
   };
   for (const Row& other : book_.run().rows) {
     if (other.device.driver != "null" || other.suite != row.suite || other.id == row.id ||
-        !other.kpis.contains("beside_s_per_connection"))
+        !other.kpis.contains("marginal_beside_s"))
       continue;
-    row.kpis["cycles_per_connection"] = std::max(0.0, cycles(row) - cycles(other));
+    if (const double more = cycles(row) - cycles(other); more > 0)
+      row.kpis["cycles_per_connection"] = more;
     return;
   }
 }

@@ -106,41 +106,62 @@ Result<void> run_connection_rate(RowRun& run) {
   Row& row = run.row();
   TrialResult best;
   auto rate = highest_rate(run, tcp_request(row), parameter(row, "start_cps"),
-                           parameter(row, "max_cps"), parameter(row, "width"), 0.00001, &best);
+                           parameter(row, "limit_cps"), parameter(row, "width"), 0.00001, &best);
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;
   for (const auto& [name, value] : best.kpis) row.kpis.emplace(name, value);
   return {};
 }
 
-// A fixed rate of connections, and what each of them costs the device.
-Result<void> run_connection_cost(RowRun& run) {
-  Row& row = run.row();
-  TcpRequest tcp = tcp_request(row);
-  tcp.connections_per_s = parameter(row, "cps");
-  auto trials = run.trials(request_of(row, tcp));
-  if (!trials) return trials.error();
-  std::vector<double> rate, device, beside;
-  for (const TrialResult& trial : *trials) {
-    rate.push_back(kpi(trial, "connections_per_s"));
+namespace {
+
+// Work of a whole trial, by connections that came to their end.
+struct Work {
+  double connections = 0, beside_s = 0, device_s = 0, tester_cycles = 0;
+};
+
+Work work_of(const std::vector<TrialResult>& trials) {
+  Work sum;
+  for (const TrialResult& trial : trials) {
     const double done = kpi(trial, "completed");
-    if (done <= 0) continue;
-    device.push_back(trial.device_cpu_s / done);
+    sum.connections += done;
+    sum.device_s += trial.device_cpu_s;
+    sum.tester_cycles += kpi(trial, "tester_cycles_per_connection") * done;
     // All but the tester's thread, which turns whether it has work or not; it counts its busy
     // cycles itself.
     double tester_s = 0;
     for (const ProcessUse& use : trial.processes)
       if (use.role == "tester") tester_s += use.user_s + use.system_s;
-    beside.push_back(std::max(0.0, trial.total_cpu_s - tester_s) / done);
+    sum.beside_s += std::max(0.0, trial.total_cpu_s - tester_s);
   }
-  const auto middle = [](std::vector<double>& v) {
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-  };
-  row.kpis["connections_per_s"] = middle(rate);
-  if (beside.empty()) return {};
-  row.kpis["device_s_per_connection"] = middle(device);
-  row.kpis["beside_s_per_connection"] = middle(beside);
+  return sum;
+}
+
+}  // namespace
+
+// What one more connection costs: the work at a rate less that at a quarter of it. A device that
+// polls its ports while it has nothing to do would else seem dear at low rates.
+Result<void> run_connection_cost(RowRun& run) {
+  Row& row = run.row();
+  TcpRequest tcp = tcp_request(row);
+  tcp.connections_per_s = parameter(row, "cps") / 4;
+  auto few = run.trials(request_of(row, tcp));
+  if (!few) return few.error();
+  tcp.connections_per_s = parameter(row, "cps");
+  auto many = run.trials(request_of(row, tcp));
+  if (!many) return many.error();
+  std::vector<double> rate;
+  for (const TrialResult& trial : *many) rate.push_back(kpi(trial, "connections_per_s"));
+  std::sort(rate.begin(), rate.end());
+  row.kpis["connections_per_s"] = rate[rate.size() / 2];
+  const Work low = work_of(*few), high = work_of(*many);
+  // The same number of trials on both sides, or the sums would not compare.
+  const double scale = static_cast<double>(many->size()) / static_cast<double>(few->size());
+  const double more = high.connections - low.connections * scale;
+  if (more <= 0) return {};
+  row.kpis["marginal_beside_s"] = (high.beside_s - low.beside_s * scale) / more;
+  row.kpis["marginal_device_s"] = (high.device_s - low.device_s * scale) / more;
+  row.kpis["marginal_tester_cycles"] = (high.tester_cycles - low.tester_cycles * scale) / more;
   return {};
 }
 
@@ -175,7 +196,7 @@ Result<void> run_rfc9411(RowRun& run) {
     return {};
   }
   TrialResult best;
-  auto rate = highest_rate(run, tcp, target, parameter(row, "max_cps"), parameter(row, "width"),
+  auto rate = highest_rate(run, tcp, target, parameter(row, "limit_cps"), parameter(row, "width"),
                            0.00001, &best);
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;

@@ -23,6 +23,7 @@ double part_need(const Row& row) {
 double connection_need(const Row& row) {
   return std::max(1U, row.repeats) * (row.duration_s + 2 * parameter(row, "ramp_s") + 1.5);
 }
+double cost_need(const Row& row) { return 2 * connection_need(row); }
 double loss_need(const Row& row) { return 8 * (row.duration_s + kTrialOverheadS); }
 
 std::map<std::string, double> with(std::map<std::string, double> a,
@@ -32,9 +33,9 @@ std::map<std::string, double> with(std::map<std::string, double> a,
 }
 
 const std::map<std::string, double> kSearch{{"search_s", 12}, {"width", 0.05}, {"line_mbps", 0}};
-const std::map<std::string, double> kTcp{{"object_kib", 1}, {"transactions", 1}, {"ramp_s", 0.5},
-                                         {"clients", 64},   {"servers", 4},      {"search_s", 20},
-                                         {"width", 0.1},    {"max_cps", 200000}};
+const std::map<std::string, double> kTcp{{"object_kib", 1}, {"transactions", 1},  {"ramp_s", 0.5},
+                                         {"clients", 64},   {"servers", 4},       {"search_s", 20},
+                                         {"width", 0.1},    {"limit_cps", 200000}};
 
 std::vector<Suite> rate_suites() {
   return {
@@ -205,12 +206,12 @@ std::vector<Suite> tcp_suites() {
        .need_s = search_need,
        .is_search = true},
       {.name = "connection_cost",
-       .what = {"a fixed rate of TCP connections and the device's cost of each",
-                "заданная частота TCP-соединений и цена каждого для устройства"},
+       .what = {"what one more TCP connection costs the device",
+                "сколько стоит устройству ещё одно TCP-соединение"},
        .standard = "",
        .run = run_connection_cost,
        .parameters = with(kTcp, {{"object_kib", 0}, {"cps", 1000}}),
-       .need_s = connection_need},
+       .need_s = cost_need},
       rfc9411("rfc9411.rate",
               {"TCP connections per second with HTTP", "TCP-соединений в секунду с HTTP"},
               "RFC 9411 7.2", true),

@@ -140,7 +140,7 @@ TEST_F(SuiteTest, PartFindsWhereRxLeavesTx) {
 
 TEST_F(SuiteTest, ConnectionRateFindsTheMost) {
   Row wanted = suite("connection_rate", 1e6);
-  wanted.parameters = {{"start_cps", 1000}, {"max_cps", 100'000}};
+  wanted.parameters = {{"start_cps", 1000}, {"limit_cps", 100'000}};
   const Row row = run(wanted);
   EXPECT_NEAR(row.kpis.at("max_cps"), 12'000, 1300);
   EXPECT_LE(row.kpis.at("max_cps"), 12'000);
@@ -149,7 +149,7 @@ TEST_F(SuiteTest, ConnectionRateFindsTheMost) {
 TEST_F(SuiteTest, ConnectionRateStartsBelowAStartThatIsTooHigh) {
   services_.connection_capacity = 900;
   Row wanted = suite("connection_rate", 1e6);
-  wanted.parameters = {{"start_cps", 4000}, {"max_cps", 100'000}};
+  wanted.parameters = {{"start_cps", 4000}, {"limit_cps", 100'000}};
   const Row row = run(wanted);
   EXPECT_NEAR(row.kpis.at("max_cps"), 900, 100);
 }
@@ -159,7 +159,7 @@ TEST_F(SuiteTest, ConnectionsHaveTheirCost) {
   wanted.parameters = {{"cps", 2000}};
   const Row row = run(wanted);
   EXPECT_NEAR(row.kpis.at("connections_per_s"), 2000, 1);
-  EXPECT_NEAR(row.kpis.at("beside_s_per_connection"), 3e-5, 1e-9);
+  EXPECT_NEAR(row.kpis.at("marginal_beside_s"), 3e-5, 1e-9);
 }
 
 TEST_F(SuiteTest, EverySuiteRunsWithItsDefaults) {
