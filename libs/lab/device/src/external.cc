@@ -8,6 +8,7 @@
 // MERLON_LAB_PORT_0 and _1, MERLON_LAB_FOLDER (its own, for files), and `rules` also
 // MERLON_LAB_RULES, a file of lines "SOURCE DESTINATION SOURCE_PORT DESTINATION_PORT" to drop UDP
 // of, and MERLON_LAB_DROP_PORT when the oracle wants one.
+#include <fmt/format.h>
 #include <algorithm>
 
 #include "device_base.h"
@@ -58,7 +59,8 @@ Argv External::command(const std::string& text, const RuleSet& rules) const {
 
 base::Result<void> External::start_switch(bool is_again) {
   configuration_.clear();
-  for (const auto& [name, value] : spec_.options) configuration_ += name + ": " + value + "\n";
+  for (const auto& [name, value] : spec_.options)
+    configuration_ += fmt::format("{}: {}\n", name, value);
   if (const std::string setup = option("setup"); !setup.empty() && !is_again) {
     if (auto done = run(command(setup)); !done.ok()) return done.error();
   }

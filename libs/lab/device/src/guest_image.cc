@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest_image.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -83,8 +85,8 @@ std::optional<GuestKernel> find_guest_kernel() {
     }
     std::sort(releases.rbegin(), releases.rend());
     for (const std::string& release : releases) {
-      GuestKernel kernel{root + "/boot/vmlinuz-" + release,
-                         root + "/lib/modules/" + release + "/kernel"};
+      GuestKernel kernel{fmt::format("{}/boot/vmlinuz-{}", root, release),
+                         fmt::format("{}/lib/modules/{}/kernel", root, release)};
       if (fs::exists(kernel.modules + "/drivers/net/virtio_net.ko", problem)) return kernel;
     }
   }

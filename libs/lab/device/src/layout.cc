@@ -54,8 +54,8 @@ std::vector<Layout> make_layouts() {
 }
 
 const std::vector<Layout>& layouts() {
-  static const std::vector<Layout> all = make_layouts();
-  return all;
+  static const std::vector<Layout> kAll = make_layouts();
+  return kAll;
 }
 
 }  // namespace
@@ -68,12 +68,12 @@ std::optional<Layout> find_layout(const std::string& name) {
 }
 
 const std::vector<std::string>& layout_names() {
-  static const std::vector<std::string> names = [] {
+  static const std::vector<std::string> kNames = [] {
     std::vector<std::string> all;
     for (const Layout& l : layouts()) all.push_back(l.name);
     return all;
   }();
-  return names;
+  return kNames;
 }
 
 }  // namespace merlon::lab

@@ -14,9 +14,9 @@ using Names = std::vector<std::string>;
 
 // Topologies with a device between two kernel links; the first one is what an empty name means.
 const Names& link_paths() {
-  static const Names names{"path7", "path1", "path2", "path3",  "path4", "path5",
-                           "path6", "path8", "path9", "path10", "chain3"};
-  return names;
+  static const Names kNames{"path7", "path1", "path2", "path3",  "path4", "path5",
+                            "path6", "path8", "path9", "path10", "chain3"};
+  return kNames;
 }
 
 Names with(Names names, const Names& more) {
@@ -30,7 +30,7 @@ struct Maker {
 };
 
 const std::vector<Maker>& makers() {
-  static const std::vector<Maker> all{
+  static const std::vector<Maker> kAll{
       {{"null", {"veth"}, {"direct", "path11"}, {"a cable: veth pair", "кабель: пара veth"}},
        make_cable},
       {{"bridge", {"linux"}, link_paths(), {"Linux bridge", "мост Linux"}}, make_bridge},
@@ -68,7 +68,7 @@ const std::vector<Maker>& makers() {
         {"any program, by commands of your own", "любая программа, по вашим командам"}},
        make_external},
   };
-  return all;
+  return kAll;
 }
 
 base::Error unknown(const std::string& what, const std::string& name, const Names& known) {
@@ -109,12 +109,12 @@ base::Result<std::unique_ptr<Device>> make_device(const DeviceSpec& wanted) {
 }
 
 const std::vector<DriverInfo>& drivers() {
-  static const std::vector<DriverInfo> all = [] {
+  static const std::vector<DriverInfo> kAll = [] {
     std::vector<DriverInfo> infos;
     for (const Maker& m : makers()) infos.push_back(m.info);
     return infos;
   }();
-  return all;
+  return kAll;
 }
 
 std::vector<std::string> clean_leftovers() { return remove_dead_runs(); }

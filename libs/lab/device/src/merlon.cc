@@ -80,7 +80,7 @@ base::Result<void> Merlon::make_hub() {
   const Argv ip{"ip", "-n", space, "link"};
   const LinkEnd in_hub{space, "t0"}, mirror{space, "t1"};
   std::vector<std::string> commands;
-  const auto made = make_veth(in_hub, mirror, 1500, commands);
+  auto made = make_veth(in_hub, mirror, 1500, commands);
   for (const std::string& command : commands) note(command);
   if (!made.ok()) return made;
   const std::vector<std::string> ports{built().device_ports()[0], built().device_ports()[1], "t0"};

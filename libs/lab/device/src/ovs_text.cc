@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ovs_text.h"
 
-#include <array>
+#include <fmt/format.h>
 
 #include "merlon/lab_host/file.h"
 #include "rules.h"
@@ -9,21 +9,18 @@
 namespace merlon::lab {
 namespace {
 
-std::string number(std::uint64_t n) { return std::to_string(n); }
-
-// Drops in a table: the oracle's above all, then those that don't match.
-void add_drops(std::string& text, const std::string& table, const RuleSet& rules,
-               const std::string& match) {
+// Drops in a table ("table=1," or nothing): the oracle's above all, then those that don't match.
+void add_drops(std::string& text, const std::string& table, const RuleSet& rules) {
   if (rules.has_drop_rule) {
     for (const char* protocol : {"udp", "tcp"}) {
-      text += "cookie=1," + table + "priority=200," + match + protocol +
-              ",tp_dst=" + number(kDropPort) + ",actions=drop\n";
+      text += fmt::format("cookie=1,{}priority=200,{},tp_dst={},actions=drop\n", table, protocol,
+                          kDropPort);
     }
   }
   for (const BlockRule& r : block_rules(rules)) {
-    text += "cookie=2," + table + "priority=100," + match + "udp,nw_src=" + ip_text(r.source) +
-            ",nw_dst=" + ip_text(r.destination) + ",tp_src=" + number(r.source_port) +
-            ",tp_dst=" + number(r.destination_port) + ",actions=drop\n";
+    text += fmt::format(
+        "cookie=2,{}priority=100,udp,nw_src={},nw_dst={},tp_src={},tp_dst={},actions=drop\n", table,
+        ip_text(r.source), ip_text(r.destination), r.source_port, r.destination_port);
   }
 }
 
@@ -32,7 +29,7 @@ void add_drops(std::string& text, const std::string& table, const RuleSet& rules
 std::string ovs_flows(const std::string& mode, const RuleSet& rules, const std::string& last) {
   std::string text;
   if (mode != "conntrack") {
-    add_drops(text, "", rules, "");
+    add_drops(text, "", rules);
     return text + "priority=1,actions=" + last + "\n";
   }
   // Every IP packet is tracked; known connections pass, the first packet of a new one meets the
@@ -40,7 +37,7 @@ std::string ovs_flows(const std::string& mode, const RuleSet& rules, const std::
   text += "table=0,priority=10,ip,actions=ct(table=1)\ntable=0,priority=1,actions=" + last + "\n";
   text += "table=1,priority=300,ip,ct_state=+trk+est,actions=" + last + "\n";
   if (rules.is_per_connection) text += "table=1,priority=300,ip,ct_state=+trk+inv,actions=drop\n";
-  add_drops(text, "table=1,", rules, "");
+  add_drops(text, "table=1,", rules);
   return text + "table=1,priority=1,ip,actions=ct(commit)," + last + "\n";
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/lab_host/accounting.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -245,15 +246,15 @@ std::vector<Text> contamination(const Usage& usage, const std::vector<int>& meas
     time += usage.elapsed_s;
     const std::string name = std::to_string(core.core);
     if (core.steal > limits.steal_share) {
-      reasons.push_back(
-          {"the host took " + percent(core.steal) + " % of core " + name + " (steal)",
-           "хост отнял " + percent(core.steal) + " % времени ядра " + name + " (steal)"});
+      const std::string share = percent(core.steal);
+      reasons.push_back({fmt::format("the host took {} % of core {} (steal)", share, name),
+                         fmt::format("хост отнял {} % времени ядра {} (steal)", share, name)});
     }
     if (core.longest_gap_us > limits.gap_us) {
       const std::string gap = decimal(core.longest_gap_us / 1000, 1);
       reasons.push_back(
-          {"a measuring thread on core " + name + " was kept from running for " + gap + " ms",
-           "измеряющий поток на ядре " + name + " не получал процессор " + gap + " мс"});
+          {fmt::format("a measuring thread on core {} was kept from running for {} ms", name, gap),
+           fmt::format("измеряющий поток на ядре {} не получал процессор {} мс", name, gap)});
     }
   }
   if (time > 0 && other / time > limits.other_share) {

@@ -197,7 +197,7 @@ std::string find_program(std::string_view name) {
       std::string(path != nullptr ? path : "") + ":/usr/sbin:/sbin:/usr/bin:/bin";
   for (const std::string_view folder : split(folders, ':')) {
     if (folder.empty()) continue;
-    const std::string candidate = std::string(folder) + "/" + std::string(name);
+    std::string candidate = std::string(folder) + "/" + std::string(name);
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   return {};

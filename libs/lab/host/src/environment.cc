@@ -40,7 +40,7 @@ std::string virtualization(std::string_view cpuinfo) {
     const auto said = run_to_end({"systemd-detect-virt"});
     if (said.ok() && said->exit_code == 0) return std::string(trim(said->out));
   }
-  const std::string hypervisor = read_line("/sys/hypervisor/type");
+  std::string hypervisor = read_line("/sys/hypervisor/type");
   if (!hypervisor.empty()) return hypervisor;
   return has_hypervisor(cpuinfo) ? "guest of an unnamed hypervisor" : "none";
 }

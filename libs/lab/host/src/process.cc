@@ -2,6 +2,7 @@
 #include "merlon/lab_host/process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -63,7 +64,8 @@ void plan_environment(const ProcessSpec& spec, ChildPlan& plan) {
     for (const auto& pair : spec.environment) is_ours = is_ours && !is_replaced(pair);
     if (is_ours) plan.variables.emplace_back(text);
   }
-  for (const auto& [name, value] : spec.environment) plan.variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : spec.environment)
+    plan.variables.push_back(fmt::format("{}={}", name, value));
   for (std::string& v : plan.variables) plan.environment.push_back(v.data());
   plan.environment.push_back(nullptr);
 }
@@ -134,7 +136,7 @@ void make_plan(const ProcessSpec& spec, const Argv& argv, const Channels& channe
 
 }  // namespace
 
-base::Result<std::unique_ptr<Process>> Process::start(std::shared_ptr<RunRegistry> registry,
+base::Result<std::unique_ptr<Process>> Process::start(const std::shared_ptr<RunRegistry>& registry,
                                                       const ProcessSpec& spec) {
   if (spec.argv.empty() || find_program(spec.argv[0]).empty()) {
     return make_error(
@@ -168,7 +170,7 @@ base::Result<std::unique_ptr<Process>> Process::start(std::shared_ptr<RunRegistr
   process->pidfd_ = open_pidfd(pid);
   Argv shown = argv;
   for (const auto& [name, value] : spec.environment)
-    shown.insert(shown.begin(), name + "=" + value);
+    shown.insert(shown.begin(), fmt::format("{}={}", name, value));
   process->command_ = shell_text(shown);
   const auto noted = registry ? registry->add_process(pid, spec.name) : base::Result<void>{};
   if (!noted.ok()) return noted.error();

@@ -2,6 +2,7 @@
 #include "merlon/lab_host/run_registry.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -89,7 +90,7 @@ std::vector<std::string> entries(const std::string& folder) {
 // Processes first: a namespace lives on while one is in it.
 void remove_run(const std::string& folder, std::vector<std::string>& removed) {
   for (const std::string& name : entries(folder + "/processes")) {
-    const auto process = read_identity(folder + "/processes/" + name);
+    const auto process = read_identity(fmt::format("{}/processes/{}", folder, name));
     if (process && kill_process(*process)) removed.push_back("process " + name);
   }
   for (const std::string& name : entries(folder + "/namespaces")) {
@@ -222,7 +223,7 @@ std::vector<std::string> remove_dead_runs() {
   if (!fs::is_directory(root, problem)) return removed;
   const HostLock lock(root);
   for (const std::string& name : entries(root)) {
-    const std::string folder = root + "/" + name;
+    const std::string folder = fmt::format("{}/{}", root, name);
     if (!fs::is_directory(folder, problem)) continue;
     const auto owner = read_identity(folder + "/owner");
     if (owner && is_running(*owner)) continue;

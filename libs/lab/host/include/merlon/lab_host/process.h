@@ -30,7 +30,7 @@ struct ProcessSpec {
 class Process {
  public:
   // kNotFound when the program is not there, kIo when it can't be started.
-  static base::Result<std::unique_ptr<Process>> start(std::shared_ptr<RunRegistry> registry,
+  static base::Result<std::unique_ptr<Process>> start(const std::shared_ptr<RunRegistry>& registry,
                                                       const ProcessSpec& spec);
   ~Process();  // kills it
   Process(const Process&) = delete;
