@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "configuration.h"
 #include "row_at_work.h"
 
 namespace merlon::lab {
@@ -148,7 +149,8 @@ Result<TrialResult> Manager::trial(Row& row, const std::string& id, const TrialR
   }
   row.commands = standing_->device->commands();
   row.chain = standing_->device->topology().chain();
-  if (row.device_config.empty()) row.device_config = standing_->device->configuration();
+  if (row.device_config.empty())
+    row.device_config = lasting_configuration(standing_->device->configuration(), instance_);
   if (result.stamp == Stamp::kFailed) take_down();
   if (auto kept = book_.trial(result); !kept) {
     is_journal_broken_ = true;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "configuration.h"
 #include "fakes.h"
 #include "merlon/lab_model/journal.h"
 #include "merlon/lab_model/json.h"
@@ -341,6 +342,22 @@ TEST_F(ManagerTest, SubtractsTheCableFromAConnectionsCost) {
   // 30 us less 10 us, at 2 GHz.
   EXPECT_NEAR(find(out.run, "device").kpis.at("cycles_per_connection"), 40'000, 10);
   EXPECT_FALSE(find(out.run, "cable").kpis.contains("cycles_per_connection"));
+}
+
+TEST(Configuration, IsTheSameInEveryRun) {
+  const auto dump = [](const char* run, const char* mac, const char* uuid, const char* timer) {
+    return std::string("4: br0: <UP,LOWER_UP> state UP\n link/ether ") + mac + " bridge_id 8000." +
+           mac + " gc_timer    " + timer + "\n" + uuid + "\nstate_directory: /run/merlon-lab/" +
+           run + "/state\nrules: 4000\n";
+  };
+  const std::string a = lasting_configuration(
+      dump("dsvas12", "d6:69:f6:b6:b5:4e", "c357caeb-1d92-410c-8118-04820dd7f85e", "0.08"),
+      "dsvas");
+  const std::string b = lasting_configuration(
+      dump("qq2345", "16:d6:46:b:4d:be", "a357caeb-1d92-410c-8118-04820dd7f85f", "12.10"), "qq23");
+  EXPECT_EQ(a, b);
+  EXPECT_THAT(a, HasSubstr("/run/merlon-lab/RUN/state"));
+  EXPECT_THAT(a, HasSubstr("rules: 4000"));
 }
 
 TEST_F(ManagerTest, GrowsWhereLossStarts) {
