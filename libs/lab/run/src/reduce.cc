@@ -167,9 +167,9 @@ double longest_outage_s(const TrialResult& trial) {
   std::size_t longest = 0, current = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const std::uint32_t offered = trial.timeline_offered[i], lost = trial.timeline_lost[i];
-    // A millisecond without any frame offered says nothing: it neither ends nor lengthens an outage
-    // by itself.
-    if (offered == 0 && current > 0) {
+    // A millisecond in which nothing could be sent belongs to the outage where the schedule had
+    // frames in it; at low rates it says nothing and does not begin one.
+    if (offered == 0 && (current > 0 || trial.spec.rate_pps >= kFramesEachMs)) {
       ++current;
     } else if (offered > 0 && lost >= offered) {
       ++current;
