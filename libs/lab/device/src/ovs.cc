@@ -129,8 +129,10 @@ base::Result<void> OpenVswitch::start_daemon() {
   daemon.name = "ovs-vswitchd";
   daemon.argv = {program(), database(), "--unixctl=" + at("vs.ctl"), "-vconsole:warn"};
   daemon.net_namespace = built().device_namespace();
-  daemon.environment = {
-      {"OVS_RUNDIR", folder()}, {"OVS_LOGDIR", folder()}, {"OVS_DBDIR", folder()}};
+  daemon.environment = {{"RUNTIME_DIRECTORY", folder()},
+                        {"OVS_RUNDIR", folder()},
+                        {"OVS_LOGDIR", folder()},
+                        {"OVS_DBDIR", folder()}};
   if (!is_dpdk()) daemon.cores = cores();
   if (auto started = spawn(std::move(daemon)); !started.ok()) return started.error();
   return {};
