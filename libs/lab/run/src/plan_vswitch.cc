@@ -97,35 +97,35 @@ ChartSpec chart(std::string id, std::string kind, Text title, std::string x, std
   return out;
 }
 
-const Text kOffered{"offered, frames per second", "предложено, кадров в секунду"};
+const Text kIntensity{"intensity, frames per second", "интенсивность, кадров в секунду"};
 
 void add_charts(Plan& plan) {
   ChartSpec bars = chart("figure-2", "bars",
                          {"Delay per configuration (the study's figure 2)",
                           "Задержка по конфигурациям (рисунок 2 исследования)"},
-                         "row", "latency_p50_us", "interval_us", "host.");
+                         "device", "latency_p50_us", "interval_us", "host.");
   bars.y_title = {"median delay, us", "медиана задержки, мкс"};
   plan.charts.push_back(bars);
   ChartSpec loss = chart("figure-3", "lines",
                          {"Loss against intensity, by rules (figure 3)",
                           "Потери от интенсивности по числу правил (рисунок 3)"},
-                         "offered_pps", "loss_ratio", "rules", "guest.of");
-  loss.x_title = kOffered;
+                         "intended_pps", "loss_ratio", "rules", "guest.of");
+  loss.x_title = kIntensity;
   loss.y_title = {"loss", "потери"};
   loss.is_log_x = true;
   plan.charts.push_back(loss);
   ChartSpec delay =
       chart("figure-4", "lines",
             {"Delay against intensity (figure 4)", "Задержка от интенсивности (рисунок 4)"},
-            "offered_pps", "latency_p50_us", "device", "host.");
-  delay.x_title = kOffered;
+            "intended_pps", "latency_p50_us", "device", "host.");
+  delay.x_title = kIntensity;
   delay.y_title = {"median delay, us", "медиана задержки, мкс"};
   delay.is_log_x = delay.is_log_y = true;
   plan.charts.push_back(delay);
   ChartSpec all =
       chart("loss-all", "lines", {"Loss against intensity, host", "Потери от интенсивности, хост"},
-            "offered_pps", "loss_ratio", "device", "host.");
-  all.x_title = kOffered;
+            "intended_pps", "loss_ratio", "device", "host.");
+  all.x_title = kIntensity;
   all.is_log_x = true;
   plan.charts.push_back(all);
 }
