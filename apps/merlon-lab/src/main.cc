@@ -27,13 +27,19 @@ int parse_and_run(int argc, char** argv) {
   CLI::App* run_app = app.add_subcommand("run", "run a plan");
   auto* plan_option =
       run_app->add_option("plan", run.plan, "a plan's name (merlon lab list) or a YAML file");
-  run_app->add_option("--budget", run.budget,
-                      "time for the whole run, such as 10m; default: the plan's");
-  run_app->add_option("--out", run.out, "folder for the results; default: ./merlon-lab/PLAN-TIME");
-  run_app->add_option("--resume", run.resume, "go on with the interrupted run of this folder")
-      ->excludes(plan_option);
-  run_app->add_option("--seed", run.seed, "seed of everything that is random");
-  run_app->add_option("--only", run.only, "only rows whose id starts so; may be given again");
+  // A resumed run keeps what it was begun with, or it would come to another end.
+  auto* resume =
+      run_app->add_option("--resume", run.resume, "go on with the interrupted run of this folder")
+          ->excludes(plan_option);
+  run_app
+      ->add_option("--budget", run.budget,
+                   "time for the whole run, such as 10m; default: the plan's")
+      ->excludes(resume);
+  run_app->add_option("--out", run.out, "folder for the results; default: ./merlon-lab/PLAN-TIME")
+      ->excludes(resume);
+  run_app->add_option("--seed", run.seed, "seed of everything that is random")->excludes(resume);
+  run_app->add_option("--only", run.only, "only rows whose id starts so; may be given again")
+      ->excludes(resume);
   run_app->add_option("--merlond", run.merlond,
                       "the daemon to measure; default: beside this program");
   run_app->add_flag("-q,--quiet", run.is_quiet, "no progress, no summary");
