@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "merlon/base/check.h"
 
@@ -150,11 +151,15 @@ std::uint32_t SessionTable::find(const packet::FlowKey& key, std::uint64_t hash)
 template <bool kAll>
 void SessionTable::find_listed(packet::Burst& burst, const std::uint8_t* list,
                                unsigned count) noexcept {
+  std::array<const TagIndex::Bucket*, packet::Burst::kCapacity> buckets;
+  for (unsigned k = 0; k < count; ++k) {
+    buckets[k] = &index_.bucket(burst.hash[kAll ? k : list[k]]);
+    __builtin_prefetch(buckets[k]);
+  }
   for (unsigned k = 0; k < count; ++k) {
     const unsigned i = kAll ? k : list[k];
-    const std::uint64_t hash = burst.hash[i];
-    const TagIndex::Bucket& b = index_.bucket(hash);
-    const std::uint32_t m = TagIndex::match(b, TagIndex::tag_of(hash));
+    const TagIndex::Bucket& b = *buckets[k];
+    const std::uint32_t m = TagIndex::match(b, TagIndex::tag_of(burst.hash[i]));
     // No match reads slot 0: harmless, since its session is only prefetched and then compared.
     const std::uint32_t n = b.number[m == 0 ? 0 : static_cast<unsigned>(std::countr_zero(m)) / 2];
     burst.session[i] = m == 0 ? kNoSession : n;
@@ -167,13 +172,12 @@ void SessionTable::find_listed(packet::Burst& burst, const std::uint8_t* list,
     if (n != kNoSession && same_key(sessions_[n].key, burst.key[i])) [[likely]]
       continue;
     // A miss in a bucket that never overflowed and has no such tag is final.
-    if (n == kNoSession && index_.bucket(burst.hash[i]).next == TagIndex::kNone) continue;
+    if (n == kNoSession && buckets[k]->next == TagIndex::kNone) continue;
     burst.session[i] = find(burst.key[i], burst.hash[i]);
   }
 }
 
 void SessionTable::find_all(packet::Burst& burst) noexcept {
-  for (unsigned i = 0; i < burst.count; ++i) __builtin_prefetch(&index_.bucket(burst.hash[i]));
   find_listed<true>(burst, nullptr, burst.count);
 }
 
@@ -183,7 +187,6 @@ void SessionTable::find_bulk(packet::Burst& burst, unsigned first, unsigned coun
   unsigned listed = 0;
   for (unsigned i = first; i < end; ++i) {
     burst.session[i] = kNoSession;
-    __builtin_prefetch(&index_.bucket(burst.hash[i]));
     list[listed] = static_cast<std::uint8_t>(i);
     listed += is_findable(burst, i);
   }

@@ -4,6 +4,7 @@
 // exit to the general parser, which alone knows reasons.
 #include "merlon/packet/parse.h"
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstring>
@@ -36,6 +37,12 @@ constexpr std::uint32_t kTcpWord = static_cast<std::uint8_t>(Kind::kTcp),
                         kUdpWord = static_cast<std::uint8_t>(Kind::kUdp);
 
 constexpr std::uint64_t wide(auto v, unsigned shift) noexcept { return std::uint64_t{v} << shift; }
+
+// The domain of a port's keys by canonical direction.
+using Domains = std::array<std::uint32_t, 2>;
+constexpr Domains both_directions(std::uint16_t domain) noexcept {
+  return {domain_in_direction(domain, false), domain_in_direction(domain, true)};
+}
 
 // The transport header of either family, read without a branch on the protocol.
 struct Segment {
@@ -128,7 +135,7 @@ struct Segment {
 // Checks are jumps that sound traffic never takes: half the instructions of collecting their
 // answers.
 [[gnu::always_inline]] inline bool parse_fast_v4(Burst& b, unsigned i, const std::uint32_t l3,
-                                                 std::uint64_t vlan, std::uint32_t domain,
+                                                 std::uint64_t vlan, const Domains& domains,
                                                  base::HashSeed seed) noexcept {
   const base::Byte* const ip = b.data[i] + l3;
   const base::Byte* const l4 = ip + 20;
@@ -180,7 +187,7 @@ struct Segment {
 
   const std::uint64_t addresses = std::rotl(raw, is_reversed ? 32 : 0);
   const std::uint64_t ports = ports_word(l4, is_reversed, vlan);
-  const std::uint32_t tail = domain_in_direction(domain, is_reversed) | protocol << 16;
+  const std::uint32_t tail = domains[is_reversed] | protocol << 16;
   auto* const key = reinterpret_cast<base::Byte*>(&b.key[i]);
   write_v4_addresses(key, ip + 12, is_reversed);
   store_raw<std::uint64_t>(key + 32, ports);
@@ -191,13 +198,13 @@ struct Segment {
 
 // Behind a tag: apart, so that the usual frame has its offsets as constants.
 [[gnu::noinline]] bool parse_fast_tagged_v4(Burst& b, unsigned i, std::uint64_t vlan,
-                                            std::uint32_t domain, base::HashSeed seed) noexcept {
-  return parse_fast_v4(b, i, 18, vlan, domain, seed);
+                                            const Domains& domains, base::HashSeed seed) noexcept {
+  return parse_fast_v4(b, i, 18, vlan, domains, seed);
 }
 
 // Not inlined: it would take registers from the IPv4 loop (10 % more time there, measured).
 [[gnu::noinline]] bool parse_fast_v6(Burst& b, unsigned i, std::uint32_t l3, std::uint64_t vlan,
-                                     std::uint32_t domain, base::HashSeed seed) noexcept {
+                                     const Domains& domains, base::HashSeed seed) noexcept {
   if (b.captured[i] < l3 + 48) [[unlikely]]
     return false;
   // A short UDP datagram ends before the TCP fields would; a TCP header of zeros is not sound.
@@ -222,7 +229,7 @@ struct Segment {
   const std::uint64_t a0 = is_reversed ? d0 : s0, a1 = is_reversed ? d1 : s1;
   const std::uint64_t b0 = is_reversed ? s0 : d0, b1 = is_reversed ? s1 : d1;
   const std::uint64_t ports = ports_word(s.l4, is_reversed, vlan);
-  const std::uint32_t tail = domain_in_direction(domain, is_reversed) | protocol << 16;
+  const std::uint32_t tail = domains[is_reversed] | protocol << 16;
   auto* const key = reinterpret_cast<base::Byte*>(&b.key[i]);
   store_raw(key, a0);
   store_raw(key + 8, a1);
@@ -236,7 +243,7 @@ struct Segment {
 }
 
 template <Link kLink>
-[[gnu::always_inline]] inline bool parse_fast(Burst& b, unsigned i, std::uint32_t domain,
+[[gnu::always_inline]] inline bool parse_fast(Burst& b, unsigned i, const Domains& domains,
                                               base::HashSeed seed) noexcept {
   const base::Byte* const p = b.data[i];
   // 58 bytes hold a tag, 20 bytes of IPv4 and 20 of TCP; the 60 of the shortest Ethernet frame
@@ -244,23 +251,23 @@ template <Link kLink>
   if (b.captured[i] < (kLink == Link::kEthernet ? 58U : 40U)) [[unlikely]]
     return false;
   if constexpr (kLink == Link::kRawIp) {
-    return p[0] >> 4 == 6 ? parse_fast_v6(b, i, 0, 0, domain, seed)
-                          : parse_fast_v4(b, i, 0, 0, domain, seed);
+    return p[0] >> 4 == 6 ? parse_fast_v6(b, i, 0, 0, domains, seed)
+                          : parse_fast_v4(b, i, 0, 0, domains, seed);
   } else {
     constexpr std::uint16_t kIpv4 = 0x0008, kIpv6 = 0xdd86,
                             kVlan = 0x0081;  // as they lie in memory
     auto type = load_raw<std::uint16_t>(p + 12);
     if (type == kIpv4) [[likely]]
-      return parse_fast_v4(b, i, 14, 0, domain, seed);
+      return parse_fast_v4(b, i, 14, 0, domains, seed);
     std::uint32_t l3 = 14;
     std::uint64_t vlan = 0;
     if (type == kVlan) {
       vlan = wide(base::load_be<std::uint16_t>(p + 14) & 0xfffU, 32);
       type = load_raw<std::uint16_t>(p + 16);
       l3 = 18;
-      if (type == kIpv4) return parse_fast_tagged_v4(b, i, vlan, domain, seed);
+      if (type == kIpv4) return parse_fast_tagged_v4(b, i, vlan, domains, seed);
     }
-    return type == kIpv6 && parse_fast_v6(b, i, l3, vlan, domain, seed);
+    return type == kIpv6 && parse_fast_v6(b, i, l3, vlan, domains, seed);
   }
 }
 
@@ -270,6 +277,9 @@ bool parse_burst(Burst& b, const ParseOptions& options, const std::uint16_t* dom
   const unsigned count = b.count;
   const base::HashSeed seed = options.seed;
   bool is_plain = true;
+  if (first == count) return true;
+  std::uint16_t port = b.in_port[first];
+  Domains directed = both_directions(domains[port]);
   static_assert(Verdict::kUndecided == Verdict{} && base::DropReason::kNone == base::DropReason{});
   std::memset(&b.verdict[first], 0, count - first);
   std::memset(&b.reason[first], 0, count - first);
@@ -277,9 +287,12 @@ bool parse_burst(Burst& b, const ParseOptions& options, const std::uint16_t* dom
     // Past the last packet these are frames of long ago: a useless prefetch costs less than a
     // branch.
     __builtin_prefetch(b.data[(i + kPrefetchDistance) % Burst::kCapacity]);
-    const std::uint16_t domain = domains[b.in_port[i]];
-    if (!parse_fast<kLink>(b, i, domain, seed)) [[unlikely]] {
-      detail::parse_general(b, i, options, domain);
+    if (b.in_port[i] != port) [[unlikely]] {
+      port = b.in_port[i];
+      directed = both_directions(domains[port]);
+    }
+    if (!parse_fast<kLink>(b, i, directed, seed)) [[unlikely]] {
+      detail::parse_general(b, i, options, domains[port]);
       is_plain = false;
     }
   }

@@ -127,7 +127,9 @@ class SessionTable {
   // Whether the session's time was over at `now` though expire() has not come to it yet. track()
   // asks per packet, so that what a packet meets never depends on how far the wheel has got.
   [[nodiscard]] bool is_over(const Session& s, base::Ticks now) const noexcept {
-    return base::ticks_between(s.last_seen, now) >= scaled_[static_cast<unsigned>(s.state)];
+    // Time-outs are at least 1, so a clock that stands before last_seen is never over.
+    return static_cast<std::int32_t>(now - s.last_seen) >=
+           static_cast<std::int32_t>(scaled_[static_cast<unsigned>(s.state)]);
   }
 
   [[nodiscard]] Session& at(std::uint32_t index) noexcept { return sessions_[index]; }
