@@ -83,7 +83,8 @@ classbench() {
 }
 
 unit_programs="base_test packet_test client_test io_test flow_test policy_test telemetry_test forward_test engine_test
-  control_test merlon_cli_test merlon_cli_api_test"
+  control_test merlon_cli_test merlon_cli_api_test lab_model_test lab_search_test lab_host_test lab_report_test
+  lab_traffic_test lab_tcp_test lab_device_test lab_run_test"
 
 if wants unit || wants cases || wants replay || wants smoke; then
   say "build release"
@@ -101,24 +102,23 @@ wants replay && run replay tests/replay/sweep build/release/bin/merlond "$data"
 if wants smoke && [ -x tests/smoke/run ]; then run smoke tests/smoke/run; fi
 
 if wants asan; then
-  say "build asan"
-  # The fast programs; what reads configuration and API text runs under the same sanitisers in the fuzz targets.
-  asan_programs="base_test packet_test client_test io_test flow_test policy_test telemetry_test forward_test engine_test"
-  asan_corpora="packet_parse packet_text fragments io_pcap flow_track policy_service session_filter config_load"
+  need fuzz
+  say "build for the address and undefined-behaviour sanitisers"
+  # The fast programs, in the fuzz targets' build, which has the same sanitisers; those run every corpus below.
+  asan_programs="base_test packet_test client_test io_test flow_test policy_test telemetry_test forward_test engine_test
+    lab_model_test lab_search_test lab_report_test lab_traffic_test lab_tcp_test lab_run_test"
+  # shellcheck disable=SC2086 # one word per target
+  build fuzz --target merlon_cases $asan_programs >build/logs/build-asan.log 2>&1 ||
+    { tail -60 build/logs/build-asan.log; die "the build for the sanitisers failed"; }
   # shellcheck disable=SC2086
-  # shellcheck disable=SC2046 # one word per target
-  build asan --target merlon_cases $asan_programs $(printf '%s_replay ' $asan_corpora) >build/logs/build-asan.log 2>&1 ||
-    { tail -60 build/logs/build-asan.log; die "the asan build failed"; }
-  # shellcheck disable=SC2086
-  run asan-unit programs asan $asan_programs
-  run asan-corpora corpora asan
-  run asan-cases build/asan/bin/merlon_cases
+  run asan-unit programs fuzz $asan_programs
+  run asan-cases build/fuzz/bin/merlon_cases
 fi
 if wants tsan; then
   say "build tsan"
-  build tsan --target base_test telemetry_test engine_test >build/logs/build-tsan.log 2>&1 ||
+  build tsan --target base_test telemetry_test engine_test lab_traffic_test >build/logs/build-tsan.log 2>&1 ||
     { tail -60 build/logs/build-tsan.log; die "the tsan build failed"; }
-  run tsan-unit programs tsan base_test telemetry_test engine_test
+  run tsan-unit programs tsan base_test telemetry_test engine_test lab_traffic_test
 fi
 if wants fuzz; then run fuzz ./dev fuzz --seconds "${MERLON_FUZZ_SECONDS:-10}"; fi
 
