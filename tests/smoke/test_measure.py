@@ -14,9 +14,9 @@ plan: tiny
 title: {en: Tiny, ru: Малый}
 budget: 20s
 rows:
-  - {id: cable, suite: rates, device: {driver: "null", topology: direct}, rate: 5k, duration: 300ms, repeats: 2}
-  - {id: bridge, suite: rates, device: {driver: bridge, topology: path7}, rate: 5k, duration: 300ms, repeats: 4}
-  - {id: bridge.most, suite: maximum, device: {driver: bridge, topology: path7}, duration: 300ms, repeats: 2}
+  - {id: cable, suite: rates, device: {driver: "null", topology: direct}, rate: 5k, duration: 300ms}
+  - {id: bridge, suite: rates, device: {driver: bridge, topology: path7}, rate: 5k, duration: 300ms, repeats: 3}
+  - {id: bridge.most, suite: maximum, device: {driver: bridge, topology: path7}, duration: 300ms}
 charts:
   - {id: loss, kind: lines, x: offered_pps, y: loss_ratio, series: device}
 checks: [ceiling-above-devices]
