@@ -125,27 +125,22 @@ Plan ngfw_emix_plan() {
   return plan;
 }
 
-Plan dfw_plan() {
-  Plan plan;
-  plan.name = "dfw-4000x120k";
-  plan.title = {"A distributed firewall: 4,000 rules and new connections",
-                "Распределённый экран: 4000 правил и новые соединения"};
-  plan.question = {
-      "What does a new connection cost behind 4,000 block rules that don't match and one that "
-      "allows?",
-      "Сколько стоит новое соединение за 4000 несовпадающими запретами и одним разрешением?"};
-  plan.budget_s = 300;
+namespace {
+
+// A firewall or switch whose connections are counted.
+struct Peer {
+  const char* id;
+  Text title;
+  DeviceSpec device;
+  bool is_searched;
+  double cps = 8000;  // at which its cost is measured
+};
+
+std::vector<Peer> connection_peers() {
   DeviceSpec ct = nftables("routed-ct", 4000), ct_none = nftables("routed-ct", 0);
   DeviceSpec linear = nftables("linear", 4000), set = nftables("set", 4000);
   DeviceSpec ovs_ct = ovs("conntrack", 4000, "path9");
-  struct Peer {
-    const char* id;
-    Text title;
-    DeviceSpec device;
-    bool is_searched;
-    double cps = 8000;  // at which its cost is measured
-  };
-  const std::vector<Peer> peers = {
+  return {
       {"cable", {"Cable", "Кабель"}, cable(), true},
       {"merlon-0",
        {"Merlon wire, no rules", "Merlon wire, без правил"},
@@ -172,7 +167,34 @@ Plan dfw_plan() {
        false,
        4000},
   };
-  for (const Peer& peer : peers) {
+}
+
+void add_connection_charts(Plan& plan) {
+  ChartSpec cycles =
+      bars("cycles", {"Cycles per connection above the cable", "Тактов на соединение сверх кабеля"},
+           "cycles_per_connection", "cost.");
+  cycles.is_log_y = true;
+  plan.charts.push_back(cycles);
+  plan.charts.push_back(
+      bars("rate", {"Most connections per second", "Наибольшее число соединений в секунду"},
+           "max_cps", "rate."));
+  plan.charts.push_back(bars("connect", {"Time to connect, p99", "Время установления, p99"},
+                             "connect_p99_ms", "cost."));
+}
+
+}  // namespace
+
+Plan dfw_plan() {
+  Plan plan;
+  plan.name = "dfw-4000x120k";
+  plan.title = {"A distributed firewall: 4,000 rules and new connections",
+                "Распределённый экран: 4000 правил и новые соединения"};
+  plan.question = {
+      "What does a new connection cost behind 4,000 block rules that don't match and one that "
+      "allows?",
+      "Сколько стоит новое соединение за 4000 несовпадающими запретами и одним разрешением?"};
+  plan.budget_s = 480;
+  for (const Peer& peer : connection_peers()) {
     Row row =
         row_of(std::string("cost.") + peer.id, {peer.title.en + ", cost", peer.title.ru + ", цена"},
                "connection_cost", peer.device);
@@ -205,16 +227,7 @@ Plan dfw_plan() {
   row.repeats = 3;
   row.parameters = {{"cps", 8000}, {"rules", 4000}, {"stateful", 1}};
   plan.rows.push_back(row);
-  ChartSpec cycles =
-      bars("cycles", {"Cycles per connection above the cable", "Тактов на соединение сверх кабеля"},
-           "cycles_per_connection", "cost.");
-  cycles.is_log_y = true;
-  plan.charts.push_back(cycles);
-  plan.charts.push_back(
-      bars("rate", {"Most connections per second", "Наибольшее число соединений в секунду"},
-           "max_cps", "rate."));
-  plan.charts.push_back(bars("connect", {"Time to connect, p99", "Время установления, p99"},
-                             "connect_p99_ms", "cost."));
+  add_connection_charts(plan);
   plan.checks = {"connection-cost", "rules-do-not-slow-connections", "offload-halves-cost"};
   return plan;
 }

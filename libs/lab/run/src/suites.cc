@@ -84,6 +84,11 @@ std::vector<Suite> rate_suites() {
        .run = run_starvation,
        .parameters = {},
        .need_s = double_need},
+  };
+}
+
+std::vector<Suite> packet_suites() {
+  return {
       {.name = "initial_packet",
        .what = {"delay of frames that each start a flow, beside known flows",
                 "задержка первых кадров потоков рядом с известными потоками"},
@@ -154,6 +159,11 @@ std::vector<Suite> standard_suites() {
        .parameters = with(kSearch, {{"max_burst", 200000}}),
        .need_s = search_need,
        .is_search = true},
+  };
+}
+
+std::vector<Suite> change_suites() {
+  return {
       {.name = "rfc6201.kill",
        .what = {"kill -9 and restart under load: time out of service by loss and by time stamps",
                 "kill -9 и перезапуск под нагрузкой: простой по потерям и по меткам времени"},
@@ -238,7 +248,8 @@ double parameter(const Row& row, const std::string& name) {
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = [] {
     std::vector<Suite> list;
-    for (auto part : {rate_suites(), standard_suites(), tcp_suites()})
+    for (auto part :
+         {rate_suites(), packet_suites(), standard_suites(), change_suites(), tcp_suites()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
