@@ -119,7 +119,7 @@ void TerminalProgress::row_done(const Row& row) {
   std::string text;
   const auto kpi = [&](const char* name, const char* label, const char* unit, double scale = 1) {
     const auto found = row.kpis.find(name);
-    if (found != row.kpis.end())
+    if (found != row.kpis.end() && found->second > 0)
       text += fmt::format("  {} {}{}", label, si(found->second * scale), unit);
   };
   if (row.state == RowState::kDone) {

@@ -124,7 +124,7 @@ Plan rfc9411_plan() {
       {"merlon", {"Merlon wire", "Merlon wire"}, merlon_device("wire", 100)},
       {"nft-ct",
        {"nftables, connection tracking", "nftables, отслеживание соединений"},
-       nftables("ct", 100)}};
+       nftables("routed-ct", 100)}};
   for (const Peer& peer : devices) {
     const auto add = [&](const std::string& what, const Text& title, const char* suite,
                          std::map<std::string, double> parameters, unsigned rules) {
