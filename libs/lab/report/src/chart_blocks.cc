@@ -77,7 +77,9 @@ std::vector<Point> merge_loads(const std::vector<const TrialResult*>& trials, st
   for (std::size_t i = 0; i < usable.size();) {
     std::vector<const TrialResult*> group;
     const double first = usable[i].first;
-    for (; i < usable.size() && usable[i].first <= first * kSameLoad; ++i)
+    // A damaged file may hold a negative load: the first of a group is always of it.
+    const double last = std::max(first, first * kSameLoad);
+    for (; i < usable.size() && usable[i].first <= last; ++i)
       group.push_back(usable[i].second);
     out.push_back(merge(group, x, y));
   }
