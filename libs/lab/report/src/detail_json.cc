@@ -41,7 +41,7 @@ void append_number(double value, std::string& out) {
   if (!std::isfinite(value))
     out.append("null");
   else
-    fmt::format_to(std::back_inserter(out), "{:.7g}", value);
+    out += fmt::format("{:.7g}", value);
 }
 
 template <class List, class Each>
@@ -75,8 +75,7 @@ class Details {
 
  private:
   void text(const Text& t, std::string& out) {
-    fmt::format_to(std::back_inserter(out), "[{},{}]", strings_.add(t.en),
-                   strings_.add(t.ru.empty() ? t.en : t.ru));
+    out += fmt::format("[{},{}]", strings_.add(t.en), strings_.add(t.ru.empty() ? t.en : t.ru));
   }
 
   void append_key(const std::string& key, std::string& all) {
@@ -89,21 +88,21 @@ class Details {
     append_key(row.id, all);
     all.append("{\"title\":");
     text(row.title.en.empty() ? Text{row.id, row.id} : row.title, all);
-    fmt::format_to(std::back_inserter(all),
-                   ",\"device\":{},\"traffic\":{},\"suite\":{},\"state\":\"{}\"",
-                   strings_.add(device_label(row.device)), strings_.add(traffic_label(row.traffic)),
-                   strings_.add(row.suite), state_name(row.state));
+    all += fmt::format(",\"device\":{},\"traffic\":{},\"suite\":{},\"state\":\"{}\"",
+                       strings_.add(device_label(row.device)),
+                       strings_.add(traffic_label(row.traffic)), strings_.add(row.suite),
+                       state_name(row.state));
     if (!row.reason.en.empty()) text(row.reason, all.append(",\"reason\":"));
     if (!row.state_reason.en.empty()) text(row.state_reason, all.append(",\"why\":"));
     const auto word = [&](const std::string& s) { all.append(std::to_string(strings_.add(s))); };
     append_list("commands", row.commands, all, word);
     append_list("results", row.results, all, [&](const GoalResult& r) {
-      fmt::format_to(std::back_inserter(all), "[{},", strings_.add(r.goal.name));
+      all += fmt::format("[{},", strings_.add(r.goal.name));
       for (const double v : {r.conditional_pps, r.lower_pps, r.upper_pps}) {
         append_number(v, all);
         all.push_back(',');
       }
-      fmt::format_to(std::back_inserter(all), "{},{}]", r.is_regular ? 1 : 0, strings_.add(r.why));
+      all += fmt::format("{},{}]", r.is_regular ? 1 : 0, strings_.add(r.why));
     });
     append_kpis(row.kpis, all);
     append_list("trials", index_.trials(row.id), all,
@@ -116,7 +115,7 @@ class Details {
       const ValueInfo info = value_info(k.first);
       all.push_back('[');
       text(info.title, all);
-      fmt::format_to(std::back_inserter(all), ",{}]", strings_.add(quantity(k.second, info.unit)));
+      all += fmt::format(",{}]", strings_.add(quantity(k.second, info.unit)));
     });
   }
 
@@ -126,23 +125,23 @@ class Details {
     const std::size_t size = std::min(t.timeline_offered.size(), t.timeline_lost.size());
     if (size == 0 || t.frames.lost == 0) return;
     const std::size_t step = (size + kTimelineBuckets - 1) / kTimelineBuckets;
-    fmt::format_to(std::back_inserter(all), ",\"step_ms\":{},\"timeline\":[", step);
+    all += fmt::format(",\"step_ms\":{},\"timeline\":[", step);
     for (std::size_t i = 0; i < size; i += step) {
       std::uint64_t offered = 0, lost = 0;
       for (std::size_t k = i; k < std::min(i + step, size); ++k) {
         offered += t.timeline_offered[k];
         lost += t.timeline_lost[k];
       }
-      fmt::format_to(std::back_inserter(all), "{}[{},{}]", i == 0 ? "" : ",", offered, lost);
+      all += fmt::format("{}[{},{}]", i == 0 ? "" : ",", offered, lost);
     }
     all.push_back(']');
   }
 
   void append_latency(std::string_view name, const Histogram& h, std::string& all) {
     if (h.count() == 0) return;
-    fmt::format_to(std::back_inserter(all), ",\"{}\":[{},{},{},{},{},{},{}]", name, h.count(),
-                   h.minimum(), h.percentile(0.5), h.percentile(0.99), h.percentile(0.999),
-                   h.percentile(0.9999), h.maximum());
+    all += fmt::format(",\"{}\":[{},{},{},{},{},{},{}]", name, h.count(), h.minimum(),
+                       h.percentile(0.5), h.percentile(0.99), h.percentile(0.999),
+                       h.percentile(0.9999), h.maximum());
   }
 
   void append_trial(const TrialResult& t, std::string& all) {
@@ -150,17 +149,17 @@ class Details {
     const FrameCounts& f = t.frames;
     all.append("{\"row\":");
     append_json_string(t.spec.row, all);
-    fmt::format_to(std::back_inserter(all), ",\"stamp\":{},\"warm\":{},\"rates\":[",
-                   static_cast<int>(t.stamp), t.spec.is_warm_up ? 1 : 0);
+    all += fmt::format(",\"stamp\":{},\"warm\":{},\"rates\":[", static_cast<int>(t.stamp),
+                       t.spec.is_warm_up ? 1 : 0);
     for (const double v :
          {t.spec.rate_pps, t.offered_pps, t.received_pps, t.loss_ratio, t.spec.duration_s}) {
       append_number(v, all);
       all.push_back(',');
     }
     append_number(t.started, all);
-    fmt::format_to(std::back_inserter(all), "],\"frames\":[{},{},{},{},{},{},{},{},{},{},{}]",
-                   f.intended, f.offered, f.received, f.lost, f.duplicated, f.reordered,
-                   f.corrupted, f.unexpected, f.expected_drops, f.false_accepts, f.false_denies);
+    all += fmt::format("],\"frames\":[{},{},{},{},{},{},{},{},{},{},{}]", f.intended, f.offered,
+                       f.received, f.lost, f.duplicated, f.reordered, f.corrupted, f.unexpected,
+                       f.expected_drops, f.false_accepts, f.false_denies);
     if (!t.loss_sentence_en.empty())
       text({t.loss_sentence_en, t.loss_sentence_ru}, all.append(",\"loss\":"));
     append_latency("latency", t.latency_actual, all);
@@ -177,21 +176,19 @@ class Details {
 
   void append_use(const TrialResult& t, std::string& all) {
     append_list("layers", t.layers, all, [&](const LayerCounter& c) {
-      fmt::format_to(std::back_inserter(all), "[{},{},{},{}]", strings_.add(c.layer),
-                     strings_.add(c.counter), c.delta, c.is_loss ? 1 : 0);
+      all += fmt::format("[{},{},{},{}]", strings_.add(c.layer), strings_.add(c.counter), c.delta,
+                         c.is_loss ? 1 : 0);
     });
     append_list("processes", t.processes, all, [&](const ProcessUse& p) {
-      fmt::format_to(std::back_inserter(all), "[{},{},", strings_.add(p.name),
-                     strings_.add(p.role));
+      all += fmt::format("[{},{},", strings_.add(p.name), strings_.add(p.role));
       for (const double v : {p.user_s, p.system_s, p.rss_mib}) {
         append_number(v, all);
         all.push_back(',');
       }
-      fmt::format_to(std::back_inserter(all), "{},{}]", p.voluntary_switches,
-                     p.involuntary_switches);
+      all += fmt::format("{},{}]", p.voluntary_switches, p.involuntary_switches);
     });
     append_list("cores", t.cores, all, [&](const CoreUse& c) {
-      fmt::format_to(std::back_inserter(all), "[{}", c.core);
+      all += fmt::format("[{}", c.core);
       for (const double v : {c.busy, c.softirq, c.steal, c.other_s, c.longest_gap_us}) {
         all.push_back(',');
         append_number(v, all);
