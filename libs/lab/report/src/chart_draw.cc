@@ -65,10 +65,12 @@ void draw_series(const Chart& chart, std::size_t index, const Plot& plot, const 
   for (const Point& p : series.points)
     path += fmt::format("{}{} {}", path.empty() ? "M" : "L", place(x.at(p.x)), place(y.at(p.y)));
   if (series.points.size() > 1) {
-    // A curve without markers is opened as a whole.
-    if (!series.has_markers) open_point(chart, series.points.back(), series.name, "curve", out);
+    // A curve without markers is opened as a whole; one that no trial stands behind opens nothing.
+    const Point& last = series.points.back();
+    const bool is_opened = !series.has_markers && !(last.row.empty() && last.trials.empty());
+    if (is_opened) open_point(chart, last, series.name, "curve", out);
     out.append(fmt::format("<path class=\"line\" d=\"{}\"/>", path));
-    if (!series.has_markers) out.append(fmt::format("<path class=\"catch\" d=\"{}\"/></g>", path));
+    if (is_opened) out.append(fmt::format("<path class=\"catch\" d=\"{}\"/></g>", path));
   }
   if (series.knee && !series.points.empty()) {
     const double kx = x.at(*series.knee);

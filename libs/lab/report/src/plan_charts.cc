@@ -234,6 +234,10 @@ void fill_percentiles(const RunIndex& index, const ChartSpec& spec, Chart& chart
     Series series;
     series.name = row_word(*row, spec.series.empty() ? "row" : spec.series);
     series.points = percentile_curve(all);
+    for (Point& p : series.points) {
+      p.row = row->id;
+      p.trials = join_ids(trials);
+    }
     series.has_markers = false;
     chart.series.push_back(std::move(series));
   }

@@ -57,8 +57,8 @@ Scale Scale::logarithmic(double low, double high, double from, double to, bool h
   if (!(low > 0)) low = high > 0 ? high : 1;
   if (!(high > 0)) high = low;
   if (high < low) std::swap(low, high);
-  low = std::clamp(low, 1e-15, 1e15);
-  high = std::clamp(high, low, 1e15);
+  low = std::clamp(low, kLogLeast, kLogMost);
+  high = std::clamp(high, low, kLogMost);
   int first = static_cast<int>(std::floor(std::log10(low) + 1e-9));
   int last = static_cast<int>(std::ceil(std::log10(high) - 1e-9));
   if (last == first) ++last;

@@ -18,7 +18,9 @@ class Scale {
   // Widened to round numbers. An empty or single-valued range gets a width of its own.
   static Scale linear(double low, double high, double from, double to, unsigned wanted_ticks = 5);
   // Widened to whole decades, or to 1-2-5 steps where the range is narrow. `low` and `high` span
-  // positive values; with has_zero a place for 0 is kept before the first decade.
+  // positive values; with has_zero a place for 0 is kept before the first decade. What lies outside
+  // kLogLeast..kLogMost, beyond every unit of the laboratory, is drawn at the axis' nearer end.
+  static constexpr double kLogLeast = 1e-15, kLogMost = 1e15;
   static Scale logarithmic(double low, double high, double from, double to, bool has_zero = false);
 
   [[nodiscard]] double at(double value) const noexcept;

@@ -62,11 +62,19 @@ RC_GTEST_PROP(Scale, LogTicksAscendWithinTheAxisAndOrderIsKept,
   const double power = std::pow(10.0, exponent % 10);
   const double low = (std::min(a, b) + 1.0) * power, high = (std::max(a, b) + 1.0) * power;
   const Scale s = Scale::logarithmic(low, high, 10, 700, zero);
-  RC_ASSERT(s.low() <= low * 1.000001);
-  RC_ASSERT(s.high() >= high * 0.999999);
+  RC_ASSERT(s.low() <= std::min(low, Scale::kLogMost) * 1.000001);
+  RC_ASSERT(s.high() >= std::min(high, Scale::kLogMost) * 0.999999);
   RC_ASSERT(s.at(low) <= s.at(high));
   RC_ASSERT(s.at(0) <= s.at(low));
   check(s, 10, 700);
+}
+
+TEST(Scale, WhatALogAxisCantShowStandsAtItsNearerEnd) {
+  const Scale wide = Scale::logarithmic(1e-30, 1e30, 0, 100);
+  EXPECT_EQ(wide.low(), Scale::kLogLeast);
+  EXPECT_EQ(wide.high(), Scale::kLogMost);
+  EXPECT_EQ(wide.at(1e-20), 0);
+  EXPECT_EQ(wide.at(1e20), 100);
 }
 
 TEST(Scale, WhatIsNoNumberStaysInTheDrawing) {
