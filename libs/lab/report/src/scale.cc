@@ -78,7 +78,8 @@ Scale Scale::logarithmic(double low, double high, double from, double to, bool h
       }
     const double decade = s.high_ / 10;
     for (const double m : {2.0, 5.0})
-      if (high <= m * decade * (1 + 1e-9) && m * decade > s.low_) {
+      // Not the low end again, a rounding error above it: such an axis would have no width.
+      if (high <= m * decade * (1 + 1e-9) && m * decade > s.low_ * 1.5) {
         s.high_ = m * decade;
         break;
       }

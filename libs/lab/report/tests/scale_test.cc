@@ -69,6 +69,16 @@ RC_GTEST_PROP(Scale, LogTicksAscendWithinTheAxisAndOrderIsKept,
   check(s, 10, 700);
 }
 
+TEST(Scale, OneValueOnALogAxisHasAWidthAroundIt) {
+  for (int decade = -12; decade <= 12; ++decade)
+    for (const double m : {1.0, 2.0, 3.0, 5.0}) {
+      const double value = m * std::pow(10.0, decade);
+      const Scale s = Scale::logarithmic(value, value, 0, 100);
+      EXPECT_GE(s.high(), s.low() * 1.5) << value;
+      EXPECT_TRUE(std::isfinite(s.at(value))) << value;
+    }
+}
+
 TEST(Scale, WhatALogAxisCantShowStandsAtItsNearerEnd) {
   const Scale wide = Scale::logarithmic(1e-30, 1e30, 0, 100);
   EXPECT_EQ(wide.low(), Scale::kLogLeast);
