@@ -93,7 +93,7 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 void append_json_value(std::string& out, const Value& value, Unit unit) {
-  const auto put = [&out](auto number) { fmt::format_to(std::back_inserter(out), "{}", number); };
+  const auto put = [&out](auto number) { out += fmt::format("{}", number); };
   if (unit == Unit::kTime) {
     std::int64_t time = 0;
     if (const auto* i = std::get_if<std::int64_t>(&value)) time = *i;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
 
 #include "build_work.h"
 #include "parse_work.h"
@@ -70,7 +69,7 @@ bool has_field(const LayerInfo& info, std::string_view key) {
 
 std::string layer_names() {
   std::string names;
-  for (const LayerInfo& l : kLayers) fmt::format_to(std::back_inserter(names), " {}", l.name);
+  for (const LayerInfo& l : kLayers) names += fmt::format(" {}", l.name);
   return names;
 }
 

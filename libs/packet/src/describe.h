@@ -7,7 +7,6 @@
 // again and compares.
 #include <fmt/format.h>
 
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -26,7 +25,7 @@ struct Describer {
 
   template <class... Args>
   void word(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out), format, std::forward<Args>(args)...);
+    out += fmt::format(format, std::forward<Args>(args)...);
   }
   void layer(std::string_view name) {
     if (!out.empty()) out += " / ";

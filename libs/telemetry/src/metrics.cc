@@ -45,7 +45,7 @@ void append_double(double value, std::string& out) {
   } else if (std::isinf(value)) {
     out.append(value > 0 ? "+Inf" : "-Inf");
   } else {
-    fmt::format_to(std::back_inserter(out), "{}", value);
+    out += fmt::format("{}", value);
   }
 }
 
