@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan files come from strangers. A plan that is read without errors prints to a text that reads back to the same
-// plan.
+// Plan files come from strangers. A plan that is read without errors prints to a text that reads
+// back to the same plan.
 #include <cstdint>
 #include <string_view>
 

@@ -213,7 +213,7 @@ Result<void> Manager::finish_row(Row& row, const Result<void>& outcome) {
   if (!outcome && stop_) return {};  // stays pending: a resumed run goes on with it
   reduce_row(row, trials_of(row.id), null_path(row));
   subtract_cable(row);
-  if (outcome) return set_state(row, RowState::kDone, {});
+  if (outcome) return set_state(row, RowState::kDone, row.state_reason);
   take_down();  // whatever state the failure left it in
   return set_state(row, RowState::kFailed, error_text(outcome.error()));
 }

@@ -47,10 +47,14 @@ bool keeps_up(const TrialResult& trial, double share) {
 }
 
 // The highest rate of new connections that passes: doubled until it fails, then halved intervals.
-// Each result of a trial decides, so that a resumed run goes the same way.
+// Each result of a trial decides, so that a resumed run goes the same way. Where the lowest rate that
+// failed was more than the tester could open, the row says that the device was not the limit.
 Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double limit, double width,
                             double share, TrialResult* best) {
   double low = 0, high = 0;
+  const auto note_limit = [&run](const TrialResult& trial) {
+    run.row().kpis["limited_by_tester"] = trial.stamp == Stamp::kTesterLimited ? 1 : 0;
+  };
   for (double rate = start; high == 0 && rate <= limit * 1.0001;) {
     if (low > 0 && run.seconds_left() < 2 * tcp.sustain_s) break;
     tcp.connections_per_s = rate;
@@ -63,6 +67,7 @@ Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double li
       rate = std::min(limit, rate * 2);
     } else {
       high = rate;
+      note_limit(*trial);
       if (low == 0) {  // the start was too high already: what it managed shows where to look
         const double managed = std::max(kpi(*trial, "connections_per_s") * 0.8, rate / 8);
         if (rate <= 200) break;
@@ -82,6 +87,7 @@ Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double li
       if (best != nullptr) *best = *trial;
     } else {
       high = tcp.connections_per_s;
+      note_limit(*trial);
     }
   }
   return low;
@@ -110,6 +116,9 @@ Result<void> run_connection_rate(RowRun& run) {
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;
   for (const auto& [name, value] : best.kpis) row.kpis.emplace(name, value);
+  if (row.kpis["limited_by_tester"] != 0)
+    row.state_reason = {"the tester could not open more connections; the device may do more",
+                        "тестер не смог открыть больше соединений; устройство может больше"};
   return {};
 }
 

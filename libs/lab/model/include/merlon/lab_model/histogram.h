@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A histogram of durations in nanoseconds with a bounded relative error (HDR form: buckets double, each
-// divided into 64 linear parts, so a value is kept within 1/64). Counts every frame, not a sample.
-// worker-owned while recording, a value afterwards. Cost: record() a handful of instructions, no allocation.
+// A histogram of durations in nanoseconds with a bounded relative error (HDR form: buckets double,
+// each divided into 64 linear parts, so a value is kept within 1/64). Counts every frame, not a
+// sample. worker-owned while recording, a value afterwards. Cost: record() a handful of
+// instructions, no allocation.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -24,7 +25,8 @@ class Histogram {
   [[nodiscard]] double mean() const noexcept;
   // The value below or at which `share` (0..1) of the values lie; the upper end of its bucket.
   [[nodiscard]] std::int64_t percentile(double share) const noexcept;
-  // Occupied buckets as (highest value of the bucket, count), ascending; from_buckets() restores an equal one.
+  // Occupied buckets as (highest value of the bucket, count), ascending; from_buckets() restores an
+  // equal one.
   [[nodiscard]] std::vector<std::pair<std::int64_t, std::uint64_t>> buckets() const;
   static Histogram from_buckets(const std::vector<std::pair<std::int64_t, std::uint64_t>>& buckets,
                                 std::int64_t minimum, std::int64_t maximum);

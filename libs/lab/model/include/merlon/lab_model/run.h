@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A run: the plan's rows with their trials and searches, the machine, the findings; what result.json holds
-// and what reports and comparisons read. Values only; JSON and its versioned schema in json.h. control-only.
+// A run: the plan's rows with their trials and searches, the machine, the findings; what
+// result.json holds and what reports and comparisons read. Values only; JSON and its versioned
+// schema in json.h. control-only.
 #include <map>
 #include <optional>
 #include <string>
@@ -18,9 +19,11 @@ struct Text {
 
 // The device under test of a row: which driver, how set up.
 struct DeviceSpec {
-  std::string driver;    // "null", "bridge", "nftables", "ovs", "ovs-dpdk", "testpmd", "merlon", "external"
-  std::string mode;      // driver's own: "linear" | "set", "normal" | "openflow" | "conntrack", "wire" | "tap", ...
-  std::string topology;  // "direct", "path1" .. "path11", "memif", "chain3"
+  std::string
+      driver;  // "null", "bridge", "nftables", "ovs", "ovs-dpdk", "testpmd", "merlon", "external"
+  std::string mode;  // driver's own: "linear" | "set", "normal" | "openflow" | "conntrack", "wire"
+                     // | "tap", ...
+  std::string topology;        // "direct", "path1" .. "path11", "memif", "chain3"
   std::string place = "host";  // host | namespace | vm
   unsigned rules = 0;
   std::map<std::string, std::string> options;
@@ -39,70 +42,71 @@ struct Goal {
 
 struct GoalResult {
   Goal goal;
-  double lower_pps = 0, upper_pps = 0;     // relevant bounds
-  double conditional_pps = 0;              // conditional throughput
+  double lower_pps = 0, upper_pps = 0;  // relevant bounds
+  double conditional_pps = 0;           // conditional throughput
   bool is_regular = false;
-  std::string why;                         // why it ended: "width reached", "time budget", "maximum passes", ...
-  std::vector<std::string> trials;         // ids, in order
+  std::string why;  // why it ended: "width reached", "time budget", "maximum passes", ...
+  std::vector<std::string> trials;  // ids, in order
 };
 
 struct Row {
   std::string id;
-  std::string parent;   // row that led to this one; empty: from the plan
-  Text reason;          // why it was added
+  std::string parent;  // row that led to this one; empty: from the plan
+  Text reason;         // why it was added
   Text title;
-  std::string suite;    // "search", "rates", "rfc2544.latency", "rfc9411.cps", "reset", ...
+  std::string suite;  // "search", "rates", "rfc2544.latency", "rfc9411.cps", "reset", ...
   DeviceSpec device;
   TrafficSpec traffic;
-  double rate_pps = 0;          // of a fixed-rate row
+  double rate_pps = 0;  // of a fixed-rate row
   double duration_s = 1;
   unsigned repeats = 1;
   std::vector<Goal> goals;
-  std::map<std::string, double> parameters;  // of the suite; also chart axes ("interval_us", "rules", "frame_size")
+  std::map<std::string, double>
+      parameters;  // of the suite; also chart axes ("interval_us", "rules", "frame_size")
   RowState state = RowState::kPending;
-  Text state_reason;            // why skipped, failed, unavailable
+  Text state_reason;  // why skipped, failed, unavailable
   std::vector<GoalResult> results;
-  std::map<std::string, double> kpis;        // reduced over the row's clean trials (median)
-  std::map<std::string, double> spreads;     // (max - min) / median of the same
-  double load_s = 0;            // time to load the rules
-  std::vector<std::string> commands;         // that set the device up
-  std::vector<std::string> chain;            // boxes and links from generator to sink (Topology::chain())
-  std::string device_config;    // dump
+  std::map<std::string, double> kpis;     // reduced over the row's clean trials (median)
+  std::map<std::string, double> spreads;  // (max - min) / median of the same
+  double load_s = 0;                      // time to load the rules
+  std::vector<std::string> commands;      // that set the device up
+  std::vector<std::string> chain;  // boxes and links from generator to sink (Topology::chain())
+  std::string device_config;       // dump
 };
 
 // A chart that the plan asks for; the report draws it from rows and trials.
 struct ChartSpec {
   std::string id;
-  std::string kind;   // "bars" | "lines" | "heat" | "timeline" | "percentiles" | "box"
+  std::string kind;  // "bars" | "lines" | "heat" | "timeline" | "percentiles" | "box"
   Text title, x_title, y_title;
-  std::string x;      // a row parameter, "offered_pps", "rules", ... ; for percentiles unused
-  std::string y;      // a row kpi, a trial value ("loss_ratio", "latency_p99_us", "received_pps", ...)
-  std::string series; // row parameter or device field that splits lines: "device", "rules", ...
-  std::string rows;   // prefix of row ids it takes; empty: all
+  std::string x;  // a row parameter, "offered_pps", "rules", ... ; for percentiles unused
+  std::string y;  // a row kpi, a trial value ("loss_ratio", "latency_p99_us", "received_pps", ...)
+  std::string series;  // row parameter or device field that splits lines: "device", "rules", ...
+  std::string rows;    // prefix of row ids it takes; empty: all
   bool is_log_x = false, is_log_y = false;
 };
 
 // A statement about the outcome, checked by the plan's own code.
 struct Finding {
   std::string id;
-  Text claim;     // what the study or standard says
+  Text claim;         // what the study or standard says
   std::string state;  // "reproduced" | "differs" | "not_available" | "pass" | "fail"
-  Text evidence;  // with figures; an explanation where it differs
+  Text evidence;      // with figures; an explanation where it differs
 };
 
 struct Environment {
   std::string machine, cpu, kernel, distribution, clock_source, virtualization;
   unsigned cores = 0;
   double memory_mib = 0, tsc_hz = 0;
-  std::map<std::string, std::string> versions;    // of tools and devices, "merlon" with commit
-  std::map<std::string, std::string> mitigations; // /sys/devices/system/cpu/vulnerabilities
-  std::map<std::string, std::string> pinning;     // thread -> core
-  std::string noise_grade;                        // A..D from the calibration
-  double noise_ratio = 0;                         // A/A spread
+  std::map<std::string, std::string> versions;     // of tools and devices, "merlon" with commit
+  std::map<std::string, std::string> mitigations;  // /sys/devices/system/cpu/vulnerabilities
+  std::map<std::string, std::string> pinning;      // thread -> core
+  std::string noise_grade;                         // A..D from the calibration
+  double noise_ratio = 0;                          // A/A spread
 };
 
 struct Calibration {
-  std::string when;      // "before" | "after"
+  std::string when;  // "before" | "after"
   double ceiling_pps = 0;
   double latency_p50_ns = 0, latency_p99_ns = 0;
   double cpu_s_per_packet = 0;
