@@ -94,11 +94,14 @@ Result<TrialResult> TrialRunner::run(const TrialSpec& spec, const TrialRequest& 
   result.started = started;
   for (const auto& [name, value] : kpis) result.kpis[name] = value;
   const LossPlace place = services_.locate(before, device_.counters(), result.frames.lost);
-  result.layers = place.layers;
+  // The tester knows its own ports' counters already.
+  result.layers.insert(result.layers.end(), place.layers.begin(), place.layers.end());
   result.loss_sentence_en = place.sentence.en;
   result.loss_sentence_ru = place.sentence.ru;
   result.commands = device_.commands();
   judge(request, null_path, result);
+  if (const Text caveat = device_.caveat(); !caveat.en.empty())
+    result.stamp_reasons.push_back(caveat.en);
   // In whole milliseconds: decisions that rest on it must not hang on a clock's last bits.
   result.effective_s = std::round((services_.now() - started) * 1e3) / 1e3;
   return result;
