@@ -59,7 +59,15 @@ std::string si(double value) {
 void not_available(const Run& run, Finding& finding, const std::string& start) {
   finding.state = "not_available";
   for (const Row& row : run.rows) {
-    if (!row.id.starts_with(start) || row.state == RowState::kDone) continue;
+    if (!row.id.starts_with(start)) continue;
+    if (row.state == RowState::kDone) {
+      // Measured, and yet without the figure: a difference that came out as nothing or less.
+      finding.evidence = {
+          fmt::format("row {} was measured, but the figure is lost in this machine's noise",
+                      row.id),
+          fmt::format("строка {} измерена, но величина теряется в шуме этой машины", row.id)};
+      continue;
+    }
     finding.evidence = {
         fmt::format("row {}: {}", row.id,
                     row.state_reason.en.empty() ? "not run" : row.state_reason.en),
@@ -67,6 +75,7 @@ void not_available(const Run& run, Finding& finding, const std::string& start) {
                     row.state_reason.ru.empty() ? "не выполнялась" : row.state_reason.ru)};
     return;
   }
+  if (!finding.evidence.en.empty()) return;
   finding.evidence = {"the rows that it needs are not part of this run",
                       "нужных строк в этом запуске нет"};
 }
