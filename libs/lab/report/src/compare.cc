@@ -22,6 +22,20 @@ constexpr std::size_t kLeastValues = 4;
 constexpr double kLossPractical =
     0.001;  // a thousandth of the frames matters, whatever matters for rates
 
+// Of a trial's slowest frames; they vary more than what the null path's A/A noise tells.
+constexpr double kTailPractical = 0.1;
+
+bool is_tail(std::string_view metric) {
+  return metric.find("_p9") != std::string_view::npos ||
+         metric.find("_max_") != std::string_view::npos;
+}
+
+// A run has some two hundred metrics, so at 95 % ten intervals of equal things miss 1. A change is
+// claimed where the whole interval lies beyond what noise and practice allow.
+bool is_beyond(const Interval& interval, double allowed) {
+  return interval.low > 1 + allowed || interval.high < 1 / (1 + allowed);
+}
+
 // Fields of the environment without which two runs measure different things.
 bool is_blocking(std::string_view field) {
   return field == "kernel" || field == "cpu" || field == "cores" || field == "virtualization" ||
@@ -93,8 +107,12 @@ MetricChange change_of(const std::string& name, const DigestMetric& a, const Dig
   limits.practical =
       name == "delivered_ratio" ? std::min(options.practical, kLossPractical) : options.practical;
   limits.higher_is_better = name == "delivered_ratio" || value_info(name).better != Better::kLower;
+  if (is_tail(name)) limits.practical = std::max(limits.practical, kTailPractical);
   const bool are_equal = m.base == m.value && m.base == 0;
   m.verdict = are_equal ? Verdict::kSame : verdict_of(ratio, limits);
+  const bool is_change = m.verdict == Verdict::kBetter || m.verdict == Verdict::kWorse;
+  if (is_change && !is_beyond(m.interval, std::max(limits.noise, limits.practical)))
+    m.verdict = Verdict::kUnclear;
   return m;
 }
 
