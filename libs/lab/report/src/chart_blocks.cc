@@ -79,8 +79,7 @@ std::vector<Point> merge_loads(const std::vector<const TrialResult*>& trials, st
     const double first = usable[i].first;
     // A damaged file may hold a negative load: the first of a group is always of it.
     const double last = std::max(first, first * kSameLoad);
-    for (; i < usable.size() && usable[i].first <= last; ++i)
-      group.push_back(usable[i].second);
+    for (; i < usable.size() && usable[i].first <= last; ++i) group.push_back(usable[i].second);
     out.push_back(merge(group, x, y));
   }
   std::stable_sort(out.begin(), out.end(),

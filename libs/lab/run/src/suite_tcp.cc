@@ -47,8 +47,8 @@ bool keeps_up(const TrialResult& trial, double share) {
 }
 
 // The highest rate of new connections that passes: doubled until it fails, then halved intervals.
-// Each result of a trial decides, so that a resumed run goes the same way. Where the lowest rate that
-// failed was more than the tester could open, the row says that the device was not the limit.
+// Each result of a trial decides, so that a resumed run goes the same way. Where the lowest rate
+// that failed was more than the tester could open, the row says that the device was not the limit.
 Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double limit, double width,
                             double share, TrialResult* best) {
   double low = 0, high = 0;
