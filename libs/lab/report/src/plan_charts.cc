@@ -16,7 +16,7 @@ constexpr std::size_t kMaxTimelinePoints = 200;
 std::vector<const Row*> chosen_rows(const RunIndex& index, const ChartSpec& spec) {
   std::vector<const Row*> out;
   for (const Row& row : index.run().rows)
-    if (row.id.starts_with(spec.rows)) out.push_back(&row);
+    if (spec.takes(row.id)) out.push_back(&row);
   return out;
 }
 

@@ -140,21 +140,21 @@ Plan quick_plan() {
   plan.charts.push_back(
       chart("throughput", "bars",
             {"Frames per second at the highest rate", "Кадров в секунду на наибольшей частоте"},
-            "device", "received_pps", "rules", ""));
+            "device", "received_pps", "rules", "*.max"));
   plan.charts.push_back(
       chart("efficiency", "bars",
             {"Frames per second of processor time", "Кадров на секунду процессорного времени"},
-            "device", "packets_per_cpu_s", "rules", ""));
+            "device", "packets_per_cpu_s", "rules", "*.max"));
   ChartSpec cost =
       chart("rules", "lines", {"Cost of a frame against rules", "Цена кадра от числа правил"},
-            "rules", "cost_ns", "device", "");
+            "rules", "cost_ns", "device", "*.max");
   cost.x_title = {"rules before the one that matches", "правил до совпавшего"};
   cost.y_title = {"CPU time per frame above the cable, ns", "время ЦП на кадр сверх кабеля, нс"};
   plan.charts.push_back(cost);
   plan.charts.push_back(
       chart("latency", "percentiles",
             {"Latency of all frames at 20 kpps", "Задержка всех кадров при 20 тыс./с"}, "", "",
-            "device", ""));
+            "device", "*.20k"));
   plan.checks = {"ceiling-above-devices", "linear-rules-cost", "set-is-flat",
                  "no-false-loss-on-cable"};
   return plan;

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "merlon/lab_model/trial.h"
@@ -82,8 +83,13 @@ struct ChartSpec {
   std::string x;  // a row parameter, "offered_pps", "rules", ... ; for percentiles unused
   std::string y;  // a row kpi, a trial value ("loss_ratio", "latency_p99_us", "received_pps", ...)
   std::string series;  // row parameter or device field that splits lines: "device", "rules", ...
-  std::string rows;    // prefix of row ids it takes; empty: all
+  std::string rows;    // ids it takes: "cost." that start so, "*.max" that end so; empty: all
   bool is_log_x = false, is_log_y = false;
+
+  [[nodiscard]] bool takes(std::string_view row_id) const noexcept {
+    return rows.starts_with('*') ? row_id.ends_with(std::string_view(rows).substr(1))
+                                 : row_id.starts_with(rows);
+  }
 };
 
 // A statement about the outcome, checked by the plan's own code.
