@@ -11,26 +11,12 @@ namespace {
 
 ChartSpec lines(std::string id, Text title, std::string x, std::string y, std::string series,
                 std::string rows) {
-  ChartSpec out;
-  out.id = std::move(id);
-  out.kind = "lines";
-  out.title = std::move(title);
-  out.x = std::move(x);
-  out.y = std::move(y);
-  out.series = std::move(series);
-  out.rows = std::move(rows);
-  return out;
+  return chart(std::move(id), "lines", std::move(title), std::move(x), std::move(y),
+               std::move(series), std::move(rows));
 }
 
 ChartSpec bars(std::string id, Text title, std::string y, std::string rows) {
-  ChartSpec out;
-  out.id = std::move(id);
-  out.kind = "bars";
-  out.title = std::move(title);
-  out.x = "row";
-  out.y = std::move(y);
-  out.rows = std::move(rows);
-  return out;
+  return chart(std::move(id), "bars", std::move(title), "row", std::move(y), "", std::move(rows));
 }
 
 // "function" names what is switched on, for charts; "needs" what the build must have for that, and
@@ -106,15 +92,15 @@ Plan ngfw_emix_plan() {
     plan.rows.push_back(std::move(row));
   }
   for (const char* sizes : {"1518", "imix", "emix"}) {
-    ChartSpec chart =
+    ChartSpec rx_tx =
         lines(fmt::format("rx-tx-{}", sizes),
               {fmt::format("RX against TX, {}", sizes), fmt::format("RX против TX, {}", sizes)},
               "offered_pps", "received_pps", "device", "");
-    chart.x_title = kOffered;
-    chart.y_title = {"RX: received, frames per second", "RX: принято, кадров в секунду"};
-    chart.is_log_x = chart.is_log_y = true;
-    chart.rows = fmt::format("{}.", sizes);
-    plan.charts.push_back(std::move(chart));
+    rx_tx.x_title = kOffered;
+    rx_tx.y_title = {"RX: received, frames per second", "RX: принято, кадров в секунду"};
+    rx_tx.is_log_x = rx_tx.is_log_y = true;
+    rx_tx.rows = fmt::format("{}.", sizes);
+    plan.charts.push_back(std::move(rx_tx));
   }
   plan.charts.push_back(lines("cpu",
                               {"Processor time against TX, EMIX", "Процессорное время от TX, EMIX"},
@@ -293,14 +279,14 @@ Plan monitor_core_plan() {
     mixed.parameters["flows"] = 10'000;
     plan.rows.push_back(mixed);
   }
-  ChartSpec chart = lines("flows",
+  ChartSpec flows = lines("flows",
                           {"Packets per second of one core against flows",
                            "Пакетов в секунду на ядро от числа потоков"},
                           "flows", "monitored_pps", "function", "flows.");
-  chart.x_title = {"flows", "потоков"};
-  chart.y_title = {"packets taken in per second", "принято пакетов в секунду"};
-  chart.is_log_x = true;
-  plan.charts.push_back(chart);
+  flows.x_title = {"flows", "потоков"};
+  flows.y_title = {"packets taken in per second", "принято пакетов в секунду"};
+  flows.is_log_x = true;
+  plan.charts.push_back(flows);
   plan.charts.push_back(bars("mixed",
                              {"Beside mixed applications", "Рядом со смешанными приложениями"},
                              "monitored_pps", "mixed."));

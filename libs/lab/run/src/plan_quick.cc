@@ -56,6 +56,19 @@ DeviceSpec merlon_device(std::string mode, unsigned rules) {
   return spec;
 }
 
+ChartSpec chart(std::string id, std::string kind, Text title, std::string x, std::string y,
+                std::string series, std::string rows) {
+  ChartSpec out;
+  out.id = std::move(id);
+  out.kind = std::move(kind);
+  out.title = std::move(title);
+  out.x = std::move(x);
+  out.y = std::move(y);
+  out.series = std::move(series);
+  out.rows = std::move(rows);
+  return out;
+}
+
 namespace {
 
 // The highest rate for throughput and CPU, then a modest one for latency, of one device.
@@ -84,19 +97,6 @@ void add_search(Plan& plan, const std::string& id, const Text& title, const Devi
   row.parameters["rules"] = device.rules;
   row.parameters["search_s"] = 8;
   plan.rows.push_back(std::move(row));
-}
-
-ChartSpec chart(std::string id, std::string kind, Text title, std::string x, std::string y,
-                std::string series, std::string rows) {
-  ChartSpec out;
-  out.id = std::move(id);
-  out.kind = std::move(kind);
-  out.title = std::move(title);
-  out.x = std::move(x);
-  out.y = std::move(y);
-  out.series = std::move(series);
-  out.rows = std::move(rows);
-  return out;
 }
 
 }  // namespace

@@ -36,17 +36,10 @@ Row peer_row(const Peer& peer, const std::string& what, const Text& title, const
   return row;
 }
 
-ChartSpec chart(std::string id, std::string kind, Text title, std::string x, std::string y,
-                std::string rows) {
-  ChartSpec out;
-  out.id = std::move(id);
-  out.kind = std::move(kind);
-  out.title = std::move(title);
-  out.x = std::move(x);
-  out.y = std::move(y);
-  out.series = "device";
-  out.rows = std::move(rows);
-  return out;
+ChartSpec by_device(std::string id, std::string kind, Text title, std::string x, std::string y,
+                    std::string rows) {
+  return chart(std::move(id), std::move(kind), std::move(title), std::move(x), std::move(y),
+               "device", std::move(rows));
 }
 
 }  // namespace
@@ -92,14 +85,14 @@ Plan rfc2544_plan() {
     plan.rows.push_back(std::move(kill));
   }
   plan.charts.push_back(
-      chart("throughput", "lines",
-            {"Throughput against frame size", "Пропускная способность от размера кадра"},
-            "frame_size", "throughput_pps", "throughput."));
-  plan.charts.push_back(chart("loss", "lines", {"Loss against load", "Потери от нагрузки"},
-                              "offered_pps", "loss_ratio", "loss."));
-  plan.charts.push_back(chart("latency", "percentiles",
-                              {"Latency at the throughput rate", "Задержка на частоте ПС"}, "", "",
-                              "latency."));
+      by_device("throughput", "lines",
+                {"Throughput against frame size", "Пропускная способность от размера кадра"},
+                "frame_size", "throughput_pps", "throughput."));
+  plan.charts.push_back(by_device("loss", "lines", {"Loss against load", "Потери от нагрузки"},
+                                  "offered_pps", "loss_ratio", "loss."));
+  plan.charts.push_back(by_device("latency", "percentiles",
+                                  {"Latency at the throughput rate", "Задержка на частоте ПС"}, "",
+                                  "", "latency."));
   plan.checks = {"ceiling-above-devices"};
   return plan;
 }
@@ -162,10 +155,11 @@ Plan rfc9411_plan() {
            fmt::format("класс правил {}, 4 КиБ", size.id)},
           "rfc9411.latency", {{"object_kib", 4}, {"cps", 500}}, size.rules);
   }
-  plan.charts.push_back(chart("rate", "bars", {"Connections per second", "Соединений в секунду"},
-                              "row", "max_cps", "rate."));
-  plan.charts.push_back(chart("throughput", "bars", {"HTTP goodput", "Полезная скорость HTTP"},
-                              "row", "goodput_bps", "throughput."));
+  plan.charts.push_back(by_device("rate", "bars",
+                                  {"Connections per second", "Соединений в секунду"}, "row",
+                                  "max_cps", "rate."));
+  plan.charts.push_back(by_device("throughput", "bars", {"HTTP goodput", "Полезная скорость HTTP"},
+                                  "row", "goodput_bps", "throughput."));
   return plan;
 }
 
@@ -204,11 +198,12 @@ Plan vswitch_set_plan() {
     coupling.parameters["changes_per_s"] = 5;
     plan.rows.push_back(std::move(coupling));
   }
-  plan.charts.push_back(chart("first", "bars",
-                              {"First packet of a flow, median", "Первый пакет потока, медиана"},
-                              "row", "first_packet_p50_us", "first."));
-  plan.charts.push_back(chart("coupled", "bars", {"p99 while rules change", "p99 при смене правил"},
-                              "row", "coupled_p99_us", "coupling."));
+  plan.charts.push_back(
+      by_device("first", "bars", {"First packet of a flow, median", "Первый пакет потока, медиана"},
+                "row", "first_packet_p50_us", "first."));
+  plan.charts.push_back(by_device("coupled", "bars",
+                                  {"p99 while rules change", "p99 при смене правил"}, "row",
+                                  "coupled_p99_us", "coupling."));
   return plan;
 }
 
@@ -254,13 +249,13 @@ Plan change_plan() {
     plan.rows.push_back(std::move(attack));
     plan.rows.push_back(std::move(verdicts));
   }
-  plan.charts.push_back(chart("blocked", "bars",
-                              {"Held up, by lost frames", "Простой по потерянным кадрам"}, "row",
-                              "blocked_by_loss_ms", ""));
-  ChartSpec goodput =
-      chart("goodput", "bars",
-            {"Legitimate traffic that survives the attack", "Законный трафик, переживший атаку"},
-            "row", "protected_ratio", "attack.");
+  plan.charts.push_back(by_device("blocked", "bars",
+                                  {"Held up, by lost frames", "Простой по потерянным кадрам"},
+                                  "row", "blocked_by_loss_ms", ""));
+  ChartSpec goodput = by_device(
+      "goodput", "bars",
+      {"Legitimate traffic that survives the attack", "Законный трафик, переживший атаку"}, "row",
+      "protected_ratio", "attack.");
   plan.charts.push_back(goodput);
   return plan;
 }
@@ -291,9 +286,9 @@ Plan locality_plan() {
       }
   for (const Peer& peer : peers()) {
     ChartSpec heat =
-        chart(std::string("heat-") + peer.id, "heat",
-              {peer.title.en + ": frames per second", peer.title.ru + ": кадров в секунду"},
-              "flows", "received_pps", fmt::format("cell.{}.", peer.id));
+        by_device(std::string("heat-") + peer.id, "heat",
+                  {peer.title.en + ": frames per second", peer.title.ru + ": кадров в секунду"},
+                  "flows", "received_pps", fmt::format("cell.{}.", peer.id));
     heat.series = "macs";
     plan.charts.push_back(heat);
   }

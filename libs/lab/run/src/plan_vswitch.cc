@@ -84,19 +84,6 @@ void add_rates(Plan& plan, const std::string& id, const Text& title, const Devic
   }
 }
 
-ChartSpec chart(std::string id, std::string kind, Text title, std::string x, std::string y,
-                std::string series, std::string rows) {
-  ChartSpec out;
-  out.id = std::move(id);
-  out.kind = std::move(kind);
-  out.title = std::move(title);
-  out.x = std::move(x);
-  out.y = std::move(y);
-  out.series = std::move(series);
-  out.rows = std::move(rows);
-  return out;
-}
-
 const Text kIntensity{"intensity, frames per second", "интенсивность, кадров в секунду"};
 
 void add_charts(Plan& plan) {

@@ -23,5 +23,7 @@ DeviceSpec linux_bridge(std::string topology = "path7");
 DeviceSpec nftables(std::string mode, unsigned rules);
 DeviceSpec ovs(std::string mode, unsigned rules, std::string topology = "path8");
 DeviceSpec merlon_device(std::string mode, unsigned rules);
+ChartSpec chart(std::string id, std::string kind, Text title, std::string x, std::string y,
+                std::string series, std::string rows);
 
 }  // namespace merlon::lab
