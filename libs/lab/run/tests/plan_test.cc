@@ -49,9 +49,9 @@ TEST_P(BuiltInPlan, HasKnownSuitesUniqueIdsAndBothLanguages) {
   }
   for (const ChartSpec& chart : plan->charts) {
     EXPECT_FALSE(chart.title.ru.empty());
-    EXPECT_TRUE(std::any_of(ids.begin(), ids.end(),
-                            [&](const std::string& id) { return chart.takes(id); }))
-        << chart.id;
+    EXPECT_TRUE(std::any_of(ids.begin(), ids.end(), [&](const std::string& id) {
+      return chart.takes(id);
+    })) << chart.id;
   }
   EXPECT_LE(plan->budget_s, 15 * 60);
 }
