@@ -59,6 +59,7 @@ struct Chart {
   bool is_percentile_x = false;  // x is 1/(1-p)
   std::vector<Text> categories;  // of bars (Point::x is the index), columns of a heat map
   std::vector<Text> lines;       // of a heat map
+  Text line_title;               // what its lines or the series are
   std::vector<Series> series;
   std::vector<ReferenceLine> references;
   std::vector<Box> boxes;

@@ -184,6 +184,7 @@ void draw_bars(const Chart& chart, std::string& out) {
   plot.height = plot.bottom + 52;
   Range range;
   for (const BarPlace& bar : bars) add_point(range, *bar.point);
+  add_references(chart, range);
   const Scale x = make_scale(range, chart.is_log_y, true, plot.left, plot.right);
   open_svg(chart, plot.height, out);
   Chart turned;  // the value axis lies below
@@ -241,9 +242,9 @@ void draw_heat_cell(const Chart& chart, const HeatCell& cell, const Scale& shade
                   place(width - 2), place(kCellHeight - 2), static_cast<unsigned>(colour.r),
                   static_cast<unsigned>(colour.g), static_cast<unsigned>(colour.b)));
   out.append(
-      fmt::format("<text class=\"cell-text\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" "
-                  "fill=\"{}\">{}</text></g>",
-                  place(left + width / 2), place(top + 21), is_dark ? "#ffffff" : "#000000",
+      fmt::format("<text class=\"cell-text {}\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}"
+                  "</text></g>",
+                  is_dark ? "on-dark" : "on-light", place(left + width / 2), place(top + 21),
                   escape(quantity(cell.point.y, chart.y_unit))));
 }
 
@@ -270,6 +271,9 @@ void draw_heat(const Chart& chart, std::string& out) {
   for (const HeatCell& cell : chart.cells)
     draw_heat_cell(chart, cell, shade, kLeft + width * static_cast<double>(cell.column),
                    kTop + kCell * static_cast<double>(cell.line), width, out);
+  out.append(both_svg(
+      chart.line_title,
+      fmt::format("class=\"axis-title\" x=\"{}\" y=\"20\" text-anchor=\"end\"", place(kLeft - 8))));
   const double below = kTop + kCell * static_cast<double>(chart.lines.size()) + 22;
   out.append(both_svg(chart.x_title,
                       fmt::format("class=\"axis-title\" x=\"{}\" y=\"{}\" text-anchor=\"middle\"",

@@ -146,7 +146,9 @@ void append_references(const Chart& chart, const Plot& plot, const Scale& y, std
   }
 }
 
-std::string series_class(std::size_t series) { return fmt::format("s{}", series % kSeriesClasses); }
+std::string series_class(std::size_t series) {
+  return fmt::format("s{}{}", series % kSeriesClasses, series < kSeriesClasses ? "" : " again");
+}
 
 void append_marker(std::size_t series, double x, double y, bool is_hollow, std::string& out) {
   const std::string css = is_hollow ? "mark hollow" : "mark";
@@ -156,7 +158,8 @@ void append_marker(std::size_t series, double x, double y, bool is_hollow, std::
     points.pop_back();
     out.append(fmt::format("<polygon class=\"{}\" points=\"{}\"/>", css, points));
   };
-  switch (series % kSeriesClasses) {
+  // After eight series colours come again, each with another marker: pairs repeat after 64.
+  switch ((series + 3 * (series / kSeriesClasses)) % kSeriesClasses) {
     case 0:
       out.append(fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", css, place(x),
                              place(y)));
@@ -239,6 +242,8 @@ void open_point(const Chart& chart, const Point& point, const Text& name, std::s
 void append_legend(const Chart& chart, std::string& out) {
   if (chart.series.empty() || (chart.series.size() == 1 && chart.series[0].name.en.empty())) return;
   out.append("<ul class=\"legend\">");
+  if (!chart.line_title.en.empty())
+    out.append("<li>").append(both(chart.line_title)).append(":</li>");
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     out.append(
         fmt::format("<li class=\"{}{}\"><svg viewBox=\"0 0 30 14\" width=\"30\" height=\"14\" "

@@ -13,7 +13,7 @@ namespace merlon::lab::report {
 inline constexpr double kChartWidth = 760;
 
 struct Plot {
-  double left = 78, right = kChartWidth - 18, top = 14, bottom = 320, height = 372;
+  double left = 78, right = kChartWidth - 36, top = 14, bottom = 320, height = 372;
 };
 
 // A coordinate with one decimal; always finite.
@@ -26,7 +26,8 @@ void append_references(const Chart& chart, const Plot& plot, const Scale& y, std
 std::string tick_text(double value, Unit unit);
 std::string percentile_text(double x);
 
-// Class names "s0".."s7" give colour; the marker's shape changes with the same number.
+// Class names "s0".."s7" give colour and dash, "again" another dash from the ninth on; the marker's
+// shape changes with the same number.
 std::string series_class(std::size_t series);
 void append_marker(std::size_t series, double x, double y, bool is_hollow, std::string& out);
 void append_bound_marker(double x, double y, std::string& out);

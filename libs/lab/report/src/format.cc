@@ -59,7 +59,7 @@ std::string digits(double value) {
   if (!std::isfinite(value)) return std::string(kDash);
   if (value == 0) return "0";
   const double magnitude = std::fabs(value);
-  if (magnitude < 1e-4 || magnitude >= 1e7) return fmt::format("{:.2e}", value);
+  if (magnitude < 0.99995e-4 || magnitude >= 1e7) return fmt::format("{:.2e}", value);
   if (magnitude >= 1000) return group_digits(fmt::format("{:.0f}", value));
   std::string text = magnitude >= 99.95    ? fmt::format("{:.1f}", value)
                      : magnitude >= 9.995  ? fmt::format("{:.2f}", value)

@@ -55,6 +55,7 @@ Chart frame(const ChartSpec& spec) {
   chart.y_unit = y.unit;
   chart.is_log_x = spec.is_log_x;
   chart.is_log_y = spec.is_log_y;
+  if (!spec.series.empty()) chart.line_title = value_info(spec.series).title;
   return chart;
 }
 

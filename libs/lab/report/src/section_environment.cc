@@ -89,15 +89,25 @@ void append_calibrations(const Run& run, std::string& out) {
   }
 }
 
+// Reasons that differ in their figures only are one kind: its words up to a colon, without digits.
+std::string reason_kind(std::string_view reason) {
+  std::string kind(reason.substr(0, reason.find(':')));
+  std::erase_if(kind, [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+  return kind;
+}
+
 void append_stamps(const Run& run, std::string& out) {
   std::array<std::uint64_t, 4> counts{};
-  std::map<std::string, std::uint64_t> reasons;
+  std::map<std::string, std::pair<std::uint64_t, std::string>> reasons;  // count, the first one
   std::uint64_t warm_ups = 0;
   for (const TrialResult& t : run.trials) {
     ++counts[static_cast<std::size_t>(t.stamp)];
     warm_ups += t.spec.is_warm_up ? 1 : 0;
     if (t.stamp != Stamp::kClean)
-      for (const std::string& reason : t.stamp_reasons) ++reasons[reason];
+      for (const std::string& reason : t.stamp_reasons) {
+        auto& [n, first] = reasons[reason_kind(reason)];
+        if (n++ == 0) first = reason;
+      }
   }
   out.append("<h3>")
       .append(both({"Stamps of the trials", "Отметки испытаний"}))
@@ -112,13 +122,15 @@ void append_stamps(const Run& run, std::string& out) {
   out.append("</ul>\n");
   if (reasons.empty()) return;
   std::vector<std::pair<std::uint64_t, std::string>> sorted;
-  for (const auto& [reason, n] : reasons) sorted.emplace_back(n, reason);
+  for (const auto& [kind, reason] : reasons) sorted.push_back(reason);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   constexpr std::size_t kShown = 12;
   out.append("<ul>");
   for (std::size_t i = 0; i < std::min(kShown, sorted.size()); ++i)
-    out.append(fmt::format("<li>{} × {}</li>", grouped(sorted[i].first), escape(sorted[i].second)));
+    out.append(fmt::format("<li>{} × {}{}</li>", grouped(sorted[i].first),
+                           sorted[i].first > 1 ? both({"such as: ", "например: "}) : "",
+                           escape(sorted[i].second)));
   if (sorted.size() > kShown)
     out.append("<li>")
         .append(both({fmt::format("and {} more, see the trials", sorted.size() - kShown),

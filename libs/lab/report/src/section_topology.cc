@@ -89,12 +89,13 @@ void append_drawing(const Drawing& d, const std::string& id, std::string& out) {
     out.append(fmt::format("<text class=\"port\" x=\"{}\" y=\"50\" text-anchor=\"end\">{}</text>",
                            place(to - 4), escape(shortened(d.chain[3 * i + 2], 8))));
   }
-  out.append("</svg><p class=\"note\">");
-  constexpr std::size_t kShown = 12;
+  out.append("</svg><details class=\"note\"><summary>");
+  out.append(both({"rows", "строки"})).append(fmt::format(" ({})</summary>", d.rows.size()));
+  constexpr std::size_t kShown = 100;
   for (std::size_t i = 0; i < std::min(kShown, d.rows.size()); ++i)
     out.append(i == 0 ? "" : " · ").append(row_link(*d.rows[i]));
   if (d.rows.size() > kShown) out.append(fmt::format(" · +{}", d.rows.size() - kShown));
-  out.append("</p></figure>\n");
+  out.append("</details></figure>\n");
 }
 
 }  // namespace

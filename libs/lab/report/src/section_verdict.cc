@@ -84,9 +84,8 @@ std::string kpi_text(const Row& row, const std::string& name, double value) {
   const ValueInfo info = value_info(name);
   std::string out = both(info.title) + " <b>" + escape(quantity(value, info.unit)) + "</b>";
   const auto spread = row.spreads.find(name);
-  if (spread != row.spreads.end() && spread->second > 0)
-    out.append(
-        fmt::format(" <small>±{}</small>", escape(quantity(spread->second / 2, Unit::kRatio))));
+  if (spread != row.spreads.end() && spread->second >= 0.001)
+    out.append(fmt::format(" <small>±{:.1f}\u00a0%</small>", spread->second * 50));
   return out;
 }
 
@@ -124,7 +123,8 @@ std::string result_cell(const RunIndex& index, const Row& row) {
     }
   }
   std::string out;
-  for (const std::string& p : parts) out.append("<div>").append(p).append("</div>");
+  for (const std::string& p : parts)
+    out.append("<span class=\"kpi\">").append(p).append("</span> ");
   return out.empty() ? "–" : out;
 }
 
@@ -134,9 +134,10 @@ std::string ceiling_cell(const RunIndex& index, const Row& row) {
   if (!point || index.ceiling_pps() <= 0) return std::string(1, kNumber);
   const double share = point->y / index.ceiling_pps();
   if (!std::isfinite(share)) return std::string(1, kNumber);
-  return number_cell(fmt::format(
-      "{} <span class=\"meter\" aria-hidden=\"true\"><span style=\"width:{:.0f}%\"></span></span>",
-      escape(quantity(share, Unit::kRatio)), std::clamp(share * 100, 0.0, 100.0)));
+  return number_cell(
+      fmt::format("{:.1f}\u00a0% <span class=\"meter\" aria-hidden=\"true\"><span "
+                  "style=\"width:{:.0f}%\"></span></span>",
+                  std::clamp(share * 100, -1e6, 1e6), std::clamp(share * 100, 0.0, 100.0)));
 }
 
 std::string stamps_cell(const RunIndex& index, const Row& row) {

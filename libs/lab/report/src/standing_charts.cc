@@ -11,7 +11,7 @@
 namespace merlon::lab::report {
 namespace {
 
-constexpr std::size_t kMaxSeries = 8;  // as many as there are colours with markers of their own
+constexpr std::size_t kMaxSeries = 16;  // every colour twice, with other markers and dashes
 
 Series& series_of(std::vector<Series>& list, const std::string& name) {
   const auto found =
@@ -43,18 +43,20 @@ std::string driver_mode(const DeviceSpec& device) {
   return device.mode.empty() ? device.driver : device.driver + " " + device.mode;
 }
 
-// What tells two rows apart that have the same device: traffic is named only where it differs in
-// the run.
-std::string line_name(const Row& row, bool has_many_traffics) {
-  std::string name = device_label(row.device);
-  if (has_many_traffics) name += ", " + traffic_label(row.traffic);
-  return name;
+// Devices that the run meets with more than one traffic; only their lines name it.
+std::set<std::string> many_traffics(const Run& run) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const Row& row : run.rows) seen[device_label(row.device)].insert(traffic_label(row.traffic));
+  std::set<std::string> out;
+  for (const auto& [device, traffics] : seen)
+    if (traffics.size() > 1) out.insert(device);
+  return out;
 }
 
-bool has_many_traffics(const Run& run) {
-  std::set<std::string> seen;
-  for (const Row& row : run.rows) seen.insert(traffic_label(row.traffic));
-  return seen.size() > 1;
+std::string line_name(const Row& row, const std::set<std::string>& with_traffic) {
+  std::string name = device_label(row.device);
+  if (with_traffic.count(name) != 0) name += ", " + traffic_label(row.traffic);
+  return name;
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ Chart throughput_by_size(const RunIndex& index) {
   chart.y_title = {"throughput", "пропускная способность"};
   chart.x_unit = Unit::kBytes;
   chart.y_unit = Unit::kPps;
-  std::set<double> sizes;
+  std::set<double> sizes, with_limit;
   Series theory;
   theory.name = {"line's limit", "предел линии"};
   theory.is_dashed = true;
@@ -79,7 +81,7 @@ Chart throughput_by_size(const RunIndex& index) {
     point->x = *size;
     series_of(chart.series, device_label(row.device)).points.push_back(*point);
     const auto limit = row.kpis.find("theoretical_pps");
-    if (limit != row.kpis.end() && limit->second > 0 && sizes.count(*size) == 0) {
+    if (limit != row.kpis.end() && limit->second > 0 && with_limit.insert(*size).second) {
       Point p;
       p.x = *size;
       p.y = limit->second;
@@ -88,6 +90,7 @@ Chart throughput_by_size(const RunIndex& index) {
     sizes.insert(*size);
   }
   if (sizes.size() < 2) return Chart{};
+  std::erase_if(chart.series, [](const Series& s) { return s.points.size() < 2; });
   sort_and_limit(chart);
   if (!theory.points.empty()) {
     std::stable_sort(theory.points.begin(), theory.points.end(),
@@ -106,7 +109,7 @@ Chart loss_by_load(const RunIndex& index) {
   chart.x_unit = Unit::kPps;
   chart.y_unit = Unit::kRatio;
   chart.is_log_x = chart.is_log_y = true;
-  const bool many = has_many_traffics(index.run());
+  const std::set<std::string> many = many_traffics(index.run());
   std::map<std::string, std::vector<const TrialResult*>> lists;
   for (const Row& row : index.run().rows) {
     const std::string name = line_name(row, many);
@@ -131,7 +134,7 @@ Chart latency_percentiles(const RunIndex& index) {
   chart.y_title = {"latency from the send stamp", "задержка от метки отправки"};
   chart.is_percentile_x = chart.is_log_x = chart.is_log_y = true;
   chart.y_unit = Unit::kMicroseconds;
-  const bool many = has_many_traffics(index.run());
+  const std::set<std::string> many = many_traffics(index.run());
   for (const Row& row : index.run().rows) {
     // Of a row's loads the highest that lost at most 1 %: where latency is asked for.
     const std::vector<const TrialResult*> all = speaking(index.trials(row.id));
@@ -170,7 +173,7 @@ Chart device_bars(const RunIndex& index, std::string_view value, const Text& tit
   chart.title = title;
   chart.y_title = value_info(value).title;
   chart.y_unit = value_info(value).unit;
-  const bool many = has_many_traffics(index.run());
+  const std::set<std::string> many = many_traffics(index.run());
   Series series;
   std::set<std::string> seen;
   for (const Row& row : index.run().rows) {

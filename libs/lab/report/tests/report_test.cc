@@ -11,7 +11,9 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "chart_parts.h"
 #include "html_check.h"
 #include "run_charts.h"
 #include "sample_run.h"
@@ -210,6 +212,30 @@ TEST(Report, DoubtfulPointsAreHollowAndZeroLossIsABound) {
   const HtmlDocument clean = check_html(render_report(run));
   EXPECT_EQ(count_class(clean, "hollow"), 0u);
   EXPECT_EQ(count_class(clean, "irregular"), 0u);
+}
+
+TEST(Report, ReasonsThatDifferInFiguresAreToldOnce) {
+  lab::Run run = sample_run();
+  for (TrialResult& t : run.trials) t.stamp_reasons.clear();
+  for (std::size_t i = 0; i < 4; ++i) {
+    run.trials[i].stamp = Stamp::kContaminated;
+    run.trials[i].stamp_reasons = {"others used " + std::to_string(i) + "0.5 % of core 1: cc1plus"};
+  }
+  const std::string html = render_report(run);
+  const std::size_t box = html.find("id=\"environment\""), end = html.find("</section>", box);
+  const std::string text = html.substr(box, end - box);
+  EXPECT_NE(text.find("4 × "), std::string::npos);
+  EXPECT_NE(text.find("others used 00.5 %"), std::string::npos);
+  EXPECT_EQ(text.find("others used 10.5 %"), std::string::npos);
+}
+
+TEST(Report, SixteenSeriesLookDifferent) {
+  std::set<std::string> looks;
+  for (std::size_t i = 0; i < 16; ++i) {
+    std::string look = report::series_class(i);
+    report::append_marker(i, 0, 0, false, look);
+    EXPECT_TRUE(looks.insert(look).second) << i;
+  }
 }
 
 TEST(Report, RuleOfThePolicyLetsOneScriptRun) {

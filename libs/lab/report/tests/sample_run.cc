@@ -100,8 +100,8 @@ class Maker {
     for (int ms = 0; ms < static_cast<int>(seconds * 1000); ++ms) {
       t.timeline_offered.push_back(static_cast<std::uint32_t>(load / 1000));
       const bool is_bad = ms % 250 > 180;
-      t.timeline_lost.push_back(is_bad ? static_cast<std::uint32_t>((load - rate) / 1000 * 3.6)
-                                       : 0);
+      t.timeline_lost.push_back(
+          is_bad ? static_cast<std::uint32_t>(std::min(load, (load - rate) * 3.6) / 1000) : 0);
     }
   }
 
