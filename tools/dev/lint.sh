@@ -86,10 +86,11 @@ check_shell() { shell_files | xargs shellcheck --shell=bash --exclude=SC1090,SC2
 # What is made from the program's tables equals what is checked in. docs/reference/api.md is compared by control_test.
 check_reference() {
   local made=build/lint/reference page bad=0
-  build release --target merlon merlon-docgen merlon-docgen-config || return 1
+  build release --target merlon merlon-docgen merlon-docgen-config merlon-lab-docgen || return 1
   rm -rf "$made"
   mkdir -p "$made"
   build/release/bin/merlon-docgen "$made" && build/release/bin/merlon-docgen-config "$made" &&
+    build/release/bin/merlon-lab-docgen "$made" &&
     build/release/bin/merlon __reference >"$made/commands.md" || return 1
   for page in "$made"/*; do
     diff -u "docs/reference/${page##*/}" "$page" && continue

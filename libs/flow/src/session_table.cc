@@ -7,6 +7,7 @@
 #include <array>
 
 #include "merlon/base/check.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::flow {
 
@@ -49,14 +50,6 @@ inline bool same_key(const packet::FlowKey& x, const packet::FlowKey& y) noexcep
 
 base::Ticks scale_one(base::Ticks t, unsigned scale) noexcept {
   return std::max<base::Ticks>(static_cast<base::Ticks>(std::uint64_t{t} * scale >> 10), 1);
-}
-
-base::Error make_error(base::Errc code, std::string message, std::string hint) {
-  base::Error e;
-  e.code = code;
-  e.message = std::move(message);
-  e.hint = std::move(hint);
-  return e;
 }
 
 constexpr std::size_t round_line(std::size_t n) noexcept { return (n + 63) / 64 * 64; }

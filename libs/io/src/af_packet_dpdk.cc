@@ -4,7 +4,7 @@
 #include <rte_mbuf.h>
 
 #include "af_packet_path.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/io/dpdk.h"
 
 namespace merlon::io {

@@ -16,8 +16,8 @@
 
 #include "af_packet_path.h"
 #include "kernel_link.h"
-#include "make_error.h"
 #include "merlon/base/log.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

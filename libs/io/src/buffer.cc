@@ -5,8 +5,8 @@
 
 #include <new>
 
-#include "make_error.h"
 #include "merlon/base/check.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/io/pcap_file.h"
 
 namespace merlon::io {

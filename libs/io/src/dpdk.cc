@@ -22,8 +22,8 @@
 #include <fstream>
 #include <mutex>
 
-#include "make_error.h"
 #include "merlon/base/log.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

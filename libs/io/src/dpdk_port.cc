@@ -14,9 +14,9 @@
 #include <cstddef>
 
 #include "kernel_link.h"
-#include "make_error.h"
 #include "merlon/base/bytes.h"
 #include "merlon/base/log.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "kernel_link.h"
-#include "make_error.h"
 #include "merlon/base/log.h"
+#include "merlon/base/make_error.h"
 #include "merlon/io/dpdk_port.h"
 #include "merlon/io/pci.h"
 #include "merlon/io/steering.h"

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

@@ -7,8 +7,8 @@
 #include <bit>
 #include <cstring>
 
-#include "make_error.h"
 #include "merlon/base/log.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::io {
 namespace {

@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/telemetry/event_sink.h"
 
 namespace merlon::telemetry {

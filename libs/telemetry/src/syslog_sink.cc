@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/telemetry/event_sink.h"
 
 namespace merlon::telemetry {

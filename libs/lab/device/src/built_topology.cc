@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "frame_probe.h"
-#include "make_error.h"
 #include "merlon/base/check.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/capability.h"
 #include "merlon/lab_host/file.h"
 #include "merlon/lab_host/net_namespace.h"

@@ -10,7 +10,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {

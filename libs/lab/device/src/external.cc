@@ -13,7 +13,7 @@
 
 #include "device_base.h"
 #include "drivers.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 #include "rules.h"
 

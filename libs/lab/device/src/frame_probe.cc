@@ -13,7 +13,7 @@
 #include <array>
 #include <cerrno>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/net_namespace.h"
 
 namespace merlon::lab {
@@ -59,7 +59,7 @@ base::Result<int> open_in(const EndpointSpec& end) {
   int fd = -1;
   const auto entered = in_namespace(end.net_namespace, [&]() -> base::Result<void> {
     fd = open_socket(end.interface);
-    if (fd < 0) return system_error("can't open a socket on " + end.interface);
+    if (fd < 0) return base::system_error("can't open a socket on " + end.interface);
     return {};
   });
   if (!entered.ok()) return entered.error();

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 
 namespace merlon::lab {

@@ -3,7 +3,7 @@
 
 #include "drivers.h"
 #include "layout.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_device/device.h"
 #include "merlon/lab_host/run_registry.h"
 

@@ -8,7 +8,7 @@
 
 #include "drivers.h"
 #include "linux_bridge.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/capability.h"
 #include "merlon/lab_host/file.h"
 #include "merlon/lab_host/unix_http.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_device/loss.h"
 #include "rules.h"
 

@@ -9,7 +9,7 @@
 
 #include "device_base.h"
 #include "drivers.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_device/loss.h"
 #include "merlon/lab_host/capability.h"
 #include "merlon/lab_host/file.h"

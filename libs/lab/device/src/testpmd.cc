@@ -7,7 +7,7 @@
 #include "device_base.h"
 #include "dpdk_telemetry.h"
 #include "drivers.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/capability.h"
 #include "merlon/lab_host/file.h"
 

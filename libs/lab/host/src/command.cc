@@ -11,7 +11,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 
 namespace merlon::lab {
@@ -151,9 +151,9 @@ base::Result<CommandOutput> run_to_end(const Argv& argv, std::string_view input,
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   Streams s;
-  if (!s.is_open()) return system_error("can't make pipes for " + argv[0]);
+  if (!s.is_open()) return base::system_error("can't make pipes for " + argv[0]);
   const pid_t pid = ::fork();
-  if (pid < 0) return system_error("can't start " + argv[0]);
+  if (pid < 0) return base::system_error("can't start " + argv[0]);
   if (pid == 0) become(path.c_str(), words.data(), s);
   ::setpgid(pid, pid);
   s.in.close_end(0);
@@ -168,7 +168,7 @@ base::Result<CommandOutput> run_to_end(const Argv& argv, std::string_view input,
   int problem = 0;
   if (::read(s.exec.ends[0], &problem, sizeof problem) == ssize_t{sizeof problem}) {
     errno = problem;
-    return system_error("can't run " + path);
+    return base::system_error("can't run " + path);
   }
   if (!is_in_time) {
     return make_error(base::Errc::kTimeout, shell_text(argv) + " did not end within " +

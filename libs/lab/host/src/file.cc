@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {
@@ -22,7 +22,7 @@ base::Error write_error(const std::string& path) {
   } else if (errno == EACCES || errno == EPERM || errno == EROFS) {
     hint = "run it as root, or choose another folder with MERLON_LAB_RUN_DIR";
   }
-  return system_error("can't write " + path, std::move(hint));
+  return base::system_error("can't write " + path, std::move(hint));
 }
 
 bool write_all(int fd, std::string_view content) {

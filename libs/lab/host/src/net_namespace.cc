@@ -14,8 +14,8 @@
 #include <array>
 #include <cerrno>
 
-#include "make_error.h"
 #include "merlon/base/check.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 
 namespace merlon::lab {
@@ -43,7 +43,7 @@ base::Error namespace_error(const std::string& name) {
     return make_error(base::Errc::kRefused, "not allowed to enter the network namespace " + name,
                       "run it as root");
   }
-  return system_error("can't enter the network namespace " + name);
+  return base::system_error("can't enter the network namespace " + name);
 }
 
 ifreq request_for(const std::string& interface) {
@@ -68,7 +68,7 @@ base::Result<void> write_sysctl(const std::string& net_namespace, const std::str
     // A kernel without IPv6 has nothing to switch off.
     if (file.get() < 0 && errno == ENOENT) return {};
     if (file.get() < 0 || ::write(file.get(), value.data(), value.size()) < 0) {
-      return system_error("can't set " + key + " in " + net_namespace);
+      return base::system_error("can't set " + key + " in " + net_namespace);
     }
     return {};
   });
@@ -80,7 +80,7 @@ base::Result<void> in_namespace(const std::string& name,
                                 const std::function<base::Result<void>()>& fn) {
   if (name.empty()) return fn();
   const Fd home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-  if (home.get() < 0) return system_error("can't open our own network namespace");
+  if (home.get() < 0) return base::system_error("can't open our own network namespace");
   const Fd there(::open(path_of(name).c_str(), O_RDONLY | O_CLOEXEC));
   if (there.get() < 0 || ::setns(there.get(), CLONE_NEWNET) != 0) return namespace_error(name);
   base::Result<void> result = fn();
@@ -159,14 +159,14 @@ base::Result<void> switch_offloads_off(const LinkEnd& end) {
                                                    ETHTOOL_SGRO,    ETHTOOL_SSG,  ETHTOOL_SRXCSUM};
   return in_namespace(end.net_namespace, [&]() -> base::Result<void> {
     const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    if (socket.get() < 0) return system_error("can't open a socket");
+    if (socket.get() < 0) return base::system_error("can't open a socket");
     for (const std::uint32_t offload : kOffloads) {
       ethtool_value value{offload, 0};
       ifreq request = request_for(end.interface);
       request.ifr_data = reinterpret_cast<char*>(&value);
       if (::ioctl(socket.get(), SIOCETHTOOL, &request) != 0 && errno != EOPNOTSUPP &&
           errno != EINVAL) {
-        return system_error("can't switch the off-loads of " + end.interface + " off");
+        return base::system_error("can't switch the off-loads of " + end.interface + " off");
       }
     }
     return {};
@@ -184,7 +184,7 @@ base::Result<void> set_link(const LinkEnd& end, bool up) {
       is_done = ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
     }
     if (is_done) return {};
-    return system_error("can't set " + end.interface + (up ? " up" : " down"));
+    return base::system_error("can't set " + end.interface + (up ? " up" : " down"));
   });
 }
 

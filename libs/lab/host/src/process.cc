@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
@@ -150,12 +150,12 @@ base::Result<std::unique_ptr<Process>> Process::start(const std::shared_ptr<RunR
                         : Argv{"ip", "netns", "exec", spec.net_namespace} + spec.argv;
   Channels channels;
   if (!channels.open(spec.log_file.empty() ? "/dev/null" : spec.log_file)) {
-    return system_error("can't open the log or the pipes of " + spec.name);
+    return base::system_error("can't open the log or the pipes of " + spec.name);
   }
   ChildPlan plan;
   make_plan(spec, argv, channels, plan);
   const pid_t pid = ::fork();
-  if (pid < 0) return system_error("can't start " + spec.name);
+  if (pid < 0) return base::system_error("can't start " + spec.name);
   if (pid == 0) {
     ::close(channels.go[1]);
     become(plan);
@@ -178,7 +178,7 @@ base::Result<std::unique_ptr<Process>> Process::start(const std::shared_ptr<RunR
   int problem = 0;
   if (::read(channels.error[0], &problem, sizeof problem) == ssize_t{sizeof problem}) {
     errno = problem;
-    return system_error("can't start " + spec.name);
+    return base::system_error("can't start " + spec.name);
   }
   return process;
 }

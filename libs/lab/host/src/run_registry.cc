@@ -16,7 +16,7 @@
 #include <mutex>
 #include <optional>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 #include "merlon/lab_host/net_namespace.h"
 #include "merlon/lab_host/process.h"
@@ -207,7 +207,7 @@ void RunRegistry::forget_process(int pid) noexcept {
 base::Result<std::string> RunRegistry::make_folder(const std::string& name) {
   std::string path = folder_ + "/" + name + "-" + std::to_string(next_folder_++);
   if (::mkdir(path.c_str(), 0755) == 0) return path;
-  return system_error("can't make " + path);
+  return base::system_error("can't make " + path);
 }
 
 void RunRegistry::remove_folder(const std::string& path) noexcept {

@@ -10,7 +10,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
 
 namespace merlon::lab {
@@ -50,7 +50,7 @@ base::Result<void> send_all(int fd, std::string_view bytes, Clock::time_point en
     }
     const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n <= 0) return system_error("can't send to the daemon");
+    if (n <= 0) return base::system_error("can't send to the daemon");
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return {};
@@ -66,7 +66,7 @@ base::Result<std::string> receive_all(int fd, Clock::time_point end) {
     const ssize_t n = ::recv(fd, piece, sizeof piece, MSG_DONTWAIT);
     if (n == 0) return bytes;
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-    if (n < 0) return system_error("can't read the daemon's answer");
+    if (n < 0) return base::system_error("can't read the daemon's answer");
     if (bytes.size() + static_cast<std::size_t>(n) > kMaxHttpAnswer) {
       return make_error(base::Errc::kCapacity, "the daemon's answer is larger than 64 MiB");
     }
@@ -137,10 +137,10 @@ base::Result<HttpAnswer> http_request(const std::string& socket_path, std::strin
   }
   std::copy(socket_path.begin(), socket_path.end(), address.sun_path);
   const Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (socket.fd < 0) return system_error("can't open a socket");
+  if (socket.fd < 0) return base::system_error("can't open a socket");
   if (::connect(socket.fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno != ENOENT && errno != ECONNREFUSED)
-      return system_error("can't connect to " + socket_path);
+      return base::system_error("can't connect to " + socket_path);
     return make_error(base::Errc::kNotFound, "nothing listens on " + socket_path);
   }
   std::string request;

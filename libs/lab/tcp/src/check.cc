@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_tcp/attacker.h"
 #include "merlon/lab_tcp/tcp_load.h"
 

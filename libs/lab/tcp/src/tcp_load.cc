@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "load_result.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {

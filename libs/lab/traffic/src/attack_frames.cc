@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "frame_template.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_traffic/frames.h"
 #include "merlon/lab_traffic/recognise.h"
 #include "merlon/packet/checksum.h"
@@ -126,10 +126,10 @@ class AttackFrames final : public FrameSource {
 
 base::Result<std::unique_ptr<FrameSource>> make_attack(const TrafficSpec& spec,
                                                        const FrameOptions& options) {
-  if (spec.attack == AttackKind::kNone) return invalid("the trial has no attack");
+  if (spec.attack == AttackKind::kNone) return base::invalid("the trial has no attack");
   if (spec.attack_sources == 0 || spec.attack_sources > kMaxSources)
-    return invalid(fmt::format("attack_sources {} is out of range", spec.attack_sources),
-                   "1 to 8388608");
+    return base::invalid(fmt::format("attack_sources {} is out of range", spec.attack_sources),
+                         "1 to 8388608");
   return std::unique_ptr<FrameSource>(
       new AttackFrames(spec.attack, spec.attack_sources, spec.vlan.count > 0, options.seed));
 }

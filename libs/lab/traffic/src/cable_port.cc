@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {
@@ -43,8 +43,9 @@ CablePort::CablePort(Settings settings, std::shared_ptr<io::BufferPool> pool,
 base::Result<std::pair<std::unique_ptr<CablePort>, std::unique_ptr<CablePort>>> CablePort::create(
     const Settings& settings) {
   if (settings.depth < 2 || settings.depth > kMaxDepth || !std::has_single_bit(settings.depth))
-    return invalid(fmt::format("cable {}: depth {} is out of range", settings.name, settings.depth),
-                   "a power of two from 2 to 1048576");
+    return base::invalid(
+        fmt::format("cable {}: depth {} is out of range", settings.name, settings.depth),
+        "a power of two from 2 to 1048576");
   io::BufferPoolSettings memory;
   // Both directions full and a burst in each hand.
   memory.small_count = 2 * settings.depth + 4 * packet::Burst::kCapacity;

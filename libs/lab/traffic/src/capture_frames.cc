@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "frame_template.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/io/pcap_file.h"
 #include "merlon/packet/checksum.h"
 
@@ -164,16 +164,17 @@ base::Result<CaptureFrames> load_capture(const std::string& path, const FrameOpt
       continue;
     }
     if (!source->keep(p.bytes))
-      return invalid(fmt::format("capture {} is too large to replay", path),
-                     "at most 4194304 frames and 512 MiB: cut it with `editcap -c`");
+      return base::invalid(fmt::format("capture {} is too large to replay", path),
+                           "at most 4194304 frames and 512 MiB: cut it with `editcap -c`");
     // Stamps of a merged capture may step back; frames keep their order.
     times.push_back(times.empty() ? p.time : std::max(p.time, times.back()));
   }
   if (!(*reader)->status().ok()) return (*reader)->status().error();
   if (source->measured() == 0)
-    return invalid(fmt::format("capture {}: of {} frames none can be measured, {} can't be sent",
-                               path, source->count() + left_out, left_out),
-                   "measured are whole IPv4 UDP, TCP and ICMP frames with 18 bytes of payload");
+    return base::invalid(
+        fmt::format("capture {}: of {} frames none can be measured, {} can't be sent", path,
+                    source->count() + left_out, left_out),
+        "measured are whole IPv4 UDP, TCP and ICMP frames with 18 bytes of payload");
   const base::Nanos first = times.front();
   for (base::Nanos& t : times) t -= first;
   const auto gaps = static_cast<base::Nanos>(std::max<std::size_t>(times.size() - 1, 1));

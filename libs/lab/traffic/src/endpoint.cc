@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/io/af_packet_port.h"
 #include "merlon/lab_traffic/cable_port.h"
 #include "merlon/lab_traffic/tester.h"
@@ -46,7 +46,7 @@ class InNamespace {
   base::Result<void> enter(const std::string& name) {
     if (name.empty()) return {};
     if (name.find('/') != std::string::npos)
-      return invalid(fmt::format("net_namespace '{}' is not a name", name));
+      return base::invalid(fmt::format("net_namespace '{}' is not a name", name));
     own_ = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     const int target = open(("/run/netns/" + name).c_str(), O_RDONLY | O_CLOEXEC);
     const int error = own_ < 0 || target < 0 || setns(target, CLONE_NEWNET) != 0 ? errno : 0;
@@ -173,11 +173,11 @@ base::Result<std::unique_ptr<Endpoint>> open_endpoint(const EndpointSpec& spec) 
   const bool is_dpdk = spec.kind == "af_xdp" || spec.kind == "memif" || spec.kind == "tap" ||
                        spec.kind == "vhost" || spec.kind == "dpdk";
   if (!is_dpdk && spec.kind != "af_packet" && spec.kind != "ring")
-    return invalid(fmt::format("endpoint kind '{}' is not known", spec.kind),
-                   "af_packet | af_xdp | memif | tap | vhost | dpdk | ring");
+    return base::invalid(fmt::format("endpoint kind '{}' is not known", spec.kind),
+                         "af_packet | af_xdp | memif | tap | vhost | dpdk | ring");
   if ((spec.kind == "dpdk" ? spec.device : spec.interface).empty())
-    return invalid(fmt::format("endpoint kind {} without {}", spec.kind,
-                               spec.kind == "dpdk" ? "device" : "interface"));
+    return base::invalid(fmt::format("endpoint kind {} without {}", spec.kind,
+                                     spec.kind == "dpdk" ? "device" : "interface"));
   if (spec.kind == "ring") return open_cable(spec);
   InNamespace place;
   if (auto ok = place.enter(spec.net_namespace); !ok.ok()) return ok.error();

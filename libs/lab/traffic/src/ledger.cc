@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "frame_template.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 #include "merlon/lab_traffic/frames.h"
 #include "merlon/lab_traffic/recognise.h"
 #include "merlon/lab_traffic/sizes.h"
@@ -228,7 +228,7 @@ base::Result<std::uint8_t> parse_protocol(const std::string& name) {
   if (name == "udp") return kProtocolUdp;
   if (name == "tcp") return kProtocolTcp;
   if (name == "icmp") return kProtocolIcmp;
-  return invalid(fmt::format("protocol '{}' is not known", name), "udp | tcp | icmp");
+  return base::invalid(fmt::format("protocol '{}' is not known", name), "udp | tcp | icmp");
 }
 
 base::Result<void> check_fields(const TrafficSpec& spec) {
@@ -239,13 +239,13 @@ base::Result<void> check_fields(const TrafficSpec& spec) {
     const std::uint64_t least = f == kVlanId && patterns[f]->variation == Variation::kFixed ? 0 : 1;
     const std::uint64_t count = patterns[f]->count;
     if (count < least || count > kLimits[f].most)
-      return invalid(fmt::format("{}.count {} is out of range", kLimits[f].name, count),
-                     fmt::format("{} to {}", least, kLimits[f].most));
+      return base::invalid(fmt::format("{}.count {} is out of range", kLimits[f].name, count),
+                           fmt::format("{} to {}", least, kLimits[f].most));
   }
   if (spec.flows == 0 || spec.flows > kMaxFlowCount)
-    return invalid(fmt::format("flows {} is out of range", spec.flows), "1 to 10000000");
+    return base::invalid(fmt::format("flows {} is out of range", spec.flows), "1 to 10000000");
   if (!(spec.drop_share >= 0 && spec.drop_share <= 1))
-    return invalid(fmt::format("drop_share {} is out of range", spec.drop_share), "0 to 1");
+    return base::invalid(fmt::format("drop_share {} is out of range", spec.drop_share), "0 to 1");
   return {};
 }
 
@@ -263,18 +263,19 @@ base::Result<std::unique_ptr<FrameSource>> make_frames(const TrafficSpec& spec,
     const std::uint8_t p = e.protocol != 0 ? e.protocol : *protocol;
     const std::uint32_t least = FrameTemplate::least_size(p, has_vlan, true);
     if (e.size < least)
-      return invalid(
+      return base::invalid(
           fmt::format("sizes '{}': {} bytes hold no tag", spec.sizes, e.size),
           fmt::format("{}{} frames need at least {} bytes with FCS",
                       p == kProtocolTcp ? "tcp" : "udp and icmp", has_vlan ? " VLAN" : "", least));
     if (p == kProtocolIcmp && spec.drop_share > 0)
-      return invalid("drop_share with protocol icmp", "frames to drop are told by their port");
+      return base::invalid("drop_share with protocol icmp",
+                           "frames to drop are told by their port");
   }
   const std::uint32_t most = options.mtu + 18 + (has_vlan ? kVlanSize : 0);
   if (sizes->largest() > most)
-    return invalid(fmt::format("sizes '{}': {} bytes are above the port's MTU of {}", spec.sizes,
-                               sizes->largest(), options.mtu),
-                   fmt::format("at most {} with FCS", most));
+    return base::invalid(fmt::format("sizes '{}': {} bytes are above the port's MTU of {}",
+                                     spec.sizes, sizes->largest(), options.mtu),
+                         fmt::format("at most {} with FCS", most));
   return std::unique_ptr<FrameSource>(new PatternFrames(spec, options, *sizes, *protocol));
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {
@@ -19,14 +19,14 @@ constexpr double kNanos = 1e9;
 
 base::Result<void> check_duration(double duration_s) {
   if (!(duration_s >= kMinDuration && duration_s <= kMaxDuration))
-    return invalid(fmt::format("duration_s {} is out of range", duration_s),
-                   "0.001 to 3600 seconds");
+    return base::invalid(fmt::format("duration_s {} is out of range", duration_s),
+                         "0.001 to 3600 seconds");
   return {};
 }
 
 base::Error too_many(double frames) {
-  return invalid(fmt::format("{:.0f} frames are more than a trial can number", frames),
-                 fmt::format("at most {}: lower the rate or the duration", kMaxCount));
+  return base::invalid(fmt::format("{:.0f} frames are more than a trial can number", frames),
+                       fmt::format("at most {}: lower the rate or the duration", kMaxCount));
 }
 
 }  // namespace
@@ -42,10 +42,10 @@ base::Result<Schedule> Schedule::create(Pacing pacing, double rate_pps, double d
     return s;
   }
   if (!(rate_pps > 0 && rate_pps <= kMaxRate))
-    return invalid(fmt::format("rate_pps {} is out of range", rate_pps),
-                   "above 0, at most 1073741824 frames a second");
+    return base::invalid(fmt::format("rate_pps {} is out of range", rate_pps),
+                         "above 0, at most 1073741824 frames a second");
   if (pacing == Pacing::kBurst && burst_frames == 0)
-    return invalid("burst_frames is 0", "at least 1");
+    return base::invalid("burst_frames is 0", "at least 1");
   double frames = rate_pps * duration_s;
   s.gap_ = kNanos / rate_pps;
   if (pacing == Pacing::kBurst) {
@@ -67,7 +67,7 @@ base::Result<Schedule> Schedule::repeat(std::shared_ptr<const std::vector<base::
   if (auto ok = check_duration(duration_s); !ok.ok()) return ok.error();
   if (times == nullptr || times->empty() || period <= times->back() || times->front() < 0 ||
       !std::is_sorted(times->begin(), times->end()))
-    return invalid("a capture's times must rise from 0 and end before its period");
+    return base::invalid("a capture's times must rise from 0 and end before its period");
   Schedule s;
   s.kind_ = Kind::kTimes;
   s.duration_ = static_cast<base::Nanos>(std::llround(duration_s * kNanos));

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <numeric>
 
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {
@@ -43,9 +43,10 @@ struct Weighted {
 };
 
 base::Error wrong(std::string_view text, std::size_t at, std::string_view what) {
-  return invalid(fmt::format("sizes '{}', character {}: {}", text.substr(0, 80), at + 1, what),
-                 "64 | 64,1518 | 64:28,570:16,1518:4 | imix | emix | a genome such as aaaaaaaddddg "
-                 "or aaAg(A=300); sizes from 64 to 16000 with FCS");
+  return base::invalid(
+      fmt::format("sizes '{}', character {}: {}", text.substr(0, 80), at + 1, what),
+      "64 | 64,1518 | 64:28,570:16,1518:4 | imix | emix | a genome such as aaaaaaaddddg "
+      "or aaAg(A=300); sizes from 64 to 16000 with FCS");
 }
 
 // A number at `at`, which moves behind it; false when there is none or it is above `limit`.
@@ -73,8 +74,9 @@ base::Result<SizeSequence> interleave(std::vector<Weighted> parts) {
   for (const Weighted& p : parts) divisor = std::gcd(divisor, p.weight);
   for (Weighted& p : parts) total += p.weight /= divisor;
   if (total > kMaxSequence)
-    return invalid(fmt::format("the weights of sizes add up to {} frames", total),
-                   fmt::format("at most {} after dividing by their common divisor", kMaxSequence));
+    return base::invalid(
+        fmt::format("the weights of sizes add up to {} frames", total),
+        fmt::format("at most {} after dividing by their common divisor", kMaxSequence));
   SizeSequence s;
   std::vector<std::int64_t> credit(parts.size(), 0);
   for (std::uint64_t i = 0; i < total; ++i) {

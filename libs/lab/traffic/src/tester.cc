@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "make_error.h"
 #include "measuring_thread.h"
+#include "merlon/base/make_error.h"
 #include "trial_setup.h"
 
 namespace merlon::lab {
@@ -129,14 +129,15 @@ base::Result<TrialResult> PortTester::run(const TrialSpec& spec, const std::atom
 base::Result<std::unique_ptr<Tester>> Tester::create(std::unique_ptr<Endpoint> a,
                                                      std::unique_ptr<Endpoint> b,
                                                      const TesterSettings& settings) {
-  if (a == nullptr) return invalid("a tester needs an endpoint that sends");
+  if (a == nullptr) return base::invalid("a tester needs an endpoint that sends");
   if (!(settings.drain_s >= 0 && settings.drain_s <= 60))
-    return invalid(fmt::format("drain_s {} is out of range", settings.drain_s), "0 to 60 seconds");
+    return base::invalid(fmt::format("drain_s {} is out of range", settings.drain_s),
+                         "0 to 60 seconds");
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   for (const int core : {settings.sender_core, settings.receiver_core})
     if (core < -1 || core >= cores)
-      return invalid(fmt::format("core {} is out of range", core),
-                     fmt::format("-1 (not pinned) to {}", cores - 1));
+      return base::invalid(fmt::format("core {} is out of range", core),
+                           fmt::format("-1 (not pinned) to {}", cores - 1));
   return std::unique_ptr<Tester>(
       std::make_unique<PortTester>(std::move(a), std::move(b), settings));
 }

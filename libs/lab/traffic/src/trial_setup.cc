@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "capture_frames.h"
-#include "make_error.h"
+#include "merlon/base/make_error.h"
 
 namespace merlon::lab {
 namespace {
@@ -37,8 +37,8 @@ base::Result<void> check_room(io::Port& port, std::uint32_t size) {
   base::Byte* data = nullptr;
   void* handle = port.allocate(0, size - kFcsSize, data);
   if (handle == nullptr)
-    return invalid(fmt::format("sizes: frames of {} bytes don't fit the buffers of port {}", size,
-                               port.info().name));
+    return base::invalid(fmt::format("sizes: frames of {} bytes don't fit the buffers of port {}",
+                                     size, port.info().name));
   port.release(0, &handle, 1);
   return {};
 }
@@ -55,8 +55,8 @@ base::Result<Trial::Plan> Trial::plan_direction(const FrameOptions& options) con
     plan.source = std::move(*frames);
   } else {
     if (t.is_bidirectional || t.drop_share > 0)
-      return invalid("a capture is replayed one way and holds no frames to drop",
-                     "leave is_bidirectional and drop_share alone");
+      return base::invalid("a capture is replayed one way and holds no frames to drop",
+                           "leave is_bidirectional and drop_share alone");
     auto capture = load_capture(t.capture, options);
     if (!capture.ok()) return capture.error();
     plan.source = std::move(capture->source);
@@ -115,7 +115,7 @@ base::Result<std::unique_ptr<Trial>> Trial::create(const TrialSpec& spec, Endpoi
   trial->spec = spec;
   trial->tag = tag;
   if (spec.traffic.is_bidirectional && b == nullptr)
-    return invalid("is_bidirectional needs two endpoints");
+    return base::invalid("is_bidirectional needs two endpoints");
   Endpoint& far = b != nullptr ? *b : a;
   if (auto ok = trial->add_direction(a, far, false); !ok.ok()) return ok.error();
   if (spec.traffic.is_bidirectional)
