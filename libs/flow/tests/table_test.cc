@@ -294,7 +294,7 @@ TEST(SessionTable, AdaptiveTimeoutsShrinkWithTheFill) {
   EXPECT_EQ(r.table->timeout_scale(), 1024U);
   for (std::uint32_t n = 600; n < 800; ++n) r.add(n, S::kEstablished);
   r.expire(0);
-  EXPECT_NEAR(r.table->timeout_scale(), 1024 * 55 / 100, 16);
+  EXPECT_NEAR(r.table->timeout_scale(), 1024 * 0.55, 16);
   for (std::uint32_t n = 800; n < 1'000; ++n) r.add(n, S::kEstablished);
   r.expire(0);
   EXPECT_NEAR(r.table->timeout_scale(), 102, 16);
