@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
 
+#include "analysis_change.h"
 #include "builder.h"
 
 namespace merlon::policy {
@@ -53,38 +57,6 @@ bool scope_meets(const Compiled& a, const Compiled& b) {
   return sets_meet(a.from_zones, b.from_zones) && sets_meet(a.to_zones, b.to_zones);
 }
 
-// The smallest box around a rule; most pairs of rules are told apart by it.
-struct Hull {
-  Key128 source_first = 0, source_last = kAddressLast;
-  Key128 destination_first = 0, destination_last = kAddressLast;
-  std::uint32_t service_first = 0, service_last = kServiceLast;
-  [[nodiscard]] bool meets(const Hull& o) const noexcept {
-    return source_first <= o.source_last && o.source_first <= source_last &&
-           destination_first <= o.destination_last && o.destination_first <= destination_last &&
-           service_first <= o.service_last && o.service_first <= service_last;
-  }
-};
-
-Hull hull_of(const Compiled& c) {
-  Hull h;
-  if (c.sources) {
-    h.source_first = c.sources->front().first;
-    h.source_last = c.sources->back().last;
-  }
-  if (c.destinations) {
-    h.destination_first = c.destinations->front().first;
-    h.destination_last = c.destinations->back().last;
-  }
-  if (!c.services) return h;
-  h.service_first = kServiceLast;
-  h.service_last = 0;
-  for (const ServiceRow& s : *c.services) {
-    h.service_first = s.keys ? std::min(h.service_first, s.keys->front().first) : 0;
-    h.service_last = s.keys ? std::max(h.service_last, s.keys->back().last) : kServiceLast;
-  }
-  return h;
-}
-
 std::uint16_t first_zone(const KeySetPtr& set) {
   return set ? static_cast<std::uint16_t>(set->front().first) : base::kNoZone;
 }
@@ -123,35 +95,62 @@ bool witness(const Compiled& c, Query& q) {
   return false;
 }
 
+// What find_cover() and look_at_pairs() find.
+bool is_of_pairs(FindingCode code) {
+  return code == FindingCode::kShadowed || code == FindingCode::kRedundant ||
+         code == FindingCode::kUnreachable || code == FindingCode::kConflicting ||
+         code == FindingCode::kEmptyMatch;
+}
+
 class Analyser {
  public:
-  Analyser(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits)
+  Analyser(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits,
+           const KnownAnalysis* from)
       : snapshot_(snapshot), now_(now), limits_(limits) {
-    const Image& image = SnapshotReader::image(snapshot);
-    image_ = &image;
-    if (snapshot.size().changed > 0 || SnapshotReader::live(snapshot) != nullptr) {
-      auto own = rebuild(SnapshotReader::listing(snapshot), image.objects(), ~std::size_t{0} >> 1);
-      if (own) own_image_ = *std::move(own);
-      if (own_image_) image_ = own_image_.get();
-      out_.is_complete = own_image_ != nullptr;
+    if (from != nullptr && from->known.is_complete && from->known.left_out == 0)
+      touched_ = touched_rules(from->before, snapshot);
+    if (touched_) {
+      rules_ = SnapshotReader::listing(snapshot);
+      learn(from->known);
+    } else {
+      take_image();
     }
   }
 
   Analysis run() {
-    const auto& rules = image_->rules();
-    for (const auto& r : rules) hulls_.push_back(r->takes_part() ? hull_of(*r) : Hull{});
-    for (std::uint32_t i = 0; i < rules.size(); ++i) {
-      if (!rules[i]->takes_part()) continue;
+    for (const Compiled* r : rules_) hulls_.push_back(r->takes_part() ? hull_of(*r) : Hull{});
+    for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+      if (!rules_[i]->takes_part()) continue;
       look_alone(i);
-      if (!find_cover(i)) look_at_pairs(i);
+      if (touched_ && !(*touched_)[i]) {
+        repeat_known(i);
+      } else if (!find_cover(i)) {
+        look_at_pairs(i);
+      }
     }
     return std::move(out_);
   }
 
  private:
+  // All rules in one image, which names candidates.
+  void take_image() {
+    const Image& image = SnapshotReader::image(snapshot_);
+    image_ = &image;
+    if (snapshot_.size().changed > 0 || SnapshotReader::live(snapshot_) != nullptr) {
+      auto own = rebuild(SnapshotReader::listing(snapshot_), image.objects(), ~std::size_t{0} >> 1);
+      if (own) own_image_ = *std::move(own);
+      if (own_image_) image_ = own_image_.get();
+      out_.is_complete = own_image_ != nullptr;
+    }
+    for (const auto& r : image_->rules()) rules_.push_back(r.get());
+  }
+  void learn(const Analysis& known) {
+    for (const Finding& f : known.findings)
+      if (is_of_pairs(f.code)) known_.emplace(f.rule, &f);
+  }
   [[nodiscard]] const SlotInfo& info(std::uint32_t rule) const {
     static const SlotInfo kUnknown;
-    const SlotInfo* s = snapshot_.slot(image_->rules()[rule]->decision.rule);
+    const SlotInfo* s = snapshot_.slot(rules_[rule]->decision.rule);
     return s ? *s : kUnknown;
   }
   void add(FindingCode code, Severity severity, std::uint32_t rule, const SlotInfo* other,
@@ -166,22 +165,48 @@ class Analyser {
                              other ? other->where : base::SourcePos{}, std::move(message)});
   }
   void look_alone(std::uint32_t i);
+  void repeat_known(std::uint32_t i);
+  [[nodiscard]] const SlotInfo* find_rule(const std::string& id);
+  void find_candidates(std::uint32_t i, const Query& q);
   bool find_cover(std::uint32_t i);
   void look_at_pairs(std::uint32_t i);
 
   const Snapshot& snapshot_;
   base::Nanos now_;
   AnalysisLimits limits_;
-  const Image* image_ = nullptr;
+  std::optional<std::vector<bool>> touched_;               // rules to compare; empty: all
+  std::multimap<std::string_view, const Finding*> known_;  // of the others, by rule
+  std::unordered_map<std::string_view, const SlotInfo*> by_id_;
+  const Image* image_ = nullptr;  // over rules_; none with touched_
   std::shared_ptr<const Image> own_image_;
+  std::vector<const Compiled*> rules_;  // in order of evaluation
   std::vector<Hull> hulls_;
   std::vector<std::uint32_t> candidates_;
   std::array<std::size_t, 2> counts_{};  // by severity
   Analysis out_;
 };
 
+// With today's places.
+void Analyser::repeat_known(std::uint32_t i) {
+  const auto [first, last] = known_.equal_range(info(i).id);
+  for (auto at = first; at != last; ++at) {
+    const Finding& f = *at->second;
+    add(f.code, f.severity, i, f.other.empty() ? nullptr : find_rule(f.other), f.message);
+  }
+}
+
+const SlotInfo* Analyser::find_rule(const std::string& id) {
+  if (by_id_.empty()) {
+    const auto infos = SnapshotReader::infos(snapshot_);
+    for (const Compiled* r : rules_)
+      if (const SlotInfo* s = infos[r->decision.rule]; s != nullptr) by_id_.emplace(s->id, s);
+  }
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : found->second;
+}
+
 void Analyser::look_alone(std::uint32_t i) {
-  const Compiled& c = *image_->rules()[i];
+  const Compiled& c = *rules_[i];
   const SlotInfo& r = info(i);
   const bool is_any = !c.sources && !c.destinations && !c.services;
   if (c.decision.action == Action::kPermit && is_any) {
@@ -204,19 +229,28 @@ void Analyser::look_alone(std::uint32_t i) {
 }
 
 // A rule that covers this one takes its witness too, so one look-up names all candidates.
+void Analyser::find_candidates(std::uint32_t i, const Query& q) {
+  candidates_.clear();
+  if (image_ == nullptr) {
+    for (std::uint32_t a = 0; a < i; ++a)
+      if (rules_[a]->takes_part() && hulls_[a].meets(hulls_[i])) candidates_.push_back(a);
+    return;
+  }
+  Image::Place place;
+  image_->locate(q, place);
+  image_->match_all(place, candidates_);
+  std::sort(candidates_.begin(), candidates_.end());
+}
+
 bool Analyser::find_cover(std::uint32_t i) {
-  const auto& rules = image_->rules();
+  const auto& rules = rules_;
   Query q;
   if (!witness(*rules[i], q)) {
     add(FindingCode::kEmptyMatch, Severity::kWarning, i, nullptr,
         fmt::format("rule \"{}\" can't match: applied_to names none of its zones", info(i).id));
     return true;
   }
-  Image::Place place;
-  image_->locate(q, place);
-  candidates_.clear();
-  image_->match_all(place, candidates_);
-  std::sort(candidates_.begin(), candidates_.end());
+  find_candidates(i, q);
   for (const std::uint32_t a : candidates_) {
     if (a >= i) break;
     ++out_.pairs;
@@ -234,7 +268,7 @@ bool Analyser::find_cover(std::uint32_t i) {
 // Rules before this one that overlap it: cover by a union along one dimension, and partial overlap
 // with another action.
 void Analyser::look_at_pairs(std::uint32_t i) {
-  const auto& rules = image_->rules();
+  const auto& rules = rules_;
   const Compiled& b = *rules[i];
   if (out_.pairs + i > limits_.max_pairs) {
     out_.is_complete = false;
@@ -298,7 +332,12 @@ std::string_view finding_name(FindingCode code) noexcept {
 }
 
 Analysis analyse(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits) {
-  return Analyser(snapshot, now, limits).run();
+  return Analyser(snapshot, now, limits, nullptr).run();
+}
+
+Analysis analyse(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits,
+                 const KnownAnalysis& from) {
+  return Analyser(snapshot, now, limits, &from).run();
 }
 
 }  // namespace merlon::policy

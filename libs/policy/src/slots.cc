@@ -5,6 +5,12 @@ namespace merlon::policy {
 
 RuleSlots::RuleSlots() { acquire("default"); }
 
+RuleSlots::RuleSlots(const RuleSlots& other) {
+  by_id_.reserve(other.ids_.size());
+  ids_.reserve(other.ids_.size());
+  for (const std::string* id : other.ids_) acquire(*id);
+}
+
 std::uint32_t RuleSlots::acquire(std::string_view id) {
   const auto it = by_id_.find(id);
   if (it != by_id_.end()) return it->second;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/policy/analysis.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "merlon/policy/compile.h"
 #include "random_model.h"
@@ -115,6 +118,115 @@ TEST(Analysis, DeadRulesNeverDecideInRandomPolicies) {
     }
   }
   EXPECT_GT(dead_count, 20U);
+}
+
+// Findings in words, for comparison.
+std::vector<std::string> told(const Analysis& a) {
+  std::vector<std::string> out;
+  for (const Finding& f : a.findings)
+    out.push_back(fmt::format("{}:{} {} {} {} ({}:{})", f.where.file, f.where.line,
+                              finding_name(f.code), f.rule, f.message, f.other,
+                              f.other_where.line));
+  return out;
+}
+
+// Places as a text would have them: a rule that comes or goes moves all behind it.
+void number_lines(PolicyModel& m) {
+  for (std::size_t i = 0; i < m.rules.size(); ++i)
+    m.rules[i].where = {"policy.yaml", static_cast<unsigned>(10 + i), 5, 9};
+}
+
+void edit(PolicyModel& m, test::Maker& maker, unsigned turn) {
+  const auto at = [&m, &maker] {
+    return m.rules.begin() + maker.below(static_cast<std::uint32_t>(m.rules.size()));
+  };
+  switch (maker.below(6)) {
+    case 0:
+      if (m.rules.size() > 5) m.rules.erase(at());
+      break;
+    case 1:
+      m.rules.insert(at(), maker.rule(fmt::format("n{}", turn)));
+      break;
+    case 2: {
+      const auto from = at();
+      const Rule moved = *from;
+      m.rules.erase(from);
+      m.rules.insert(at(), moved);
+      break;
+    }
+    case 3: {
+      Rule& r = *at();
+      r.is_enabled = !r.is_enabled;
+      break;
+    }
+    case 4:
+      at()->description += "x";
+      break;
+    default: {
+      Rule& r = *at();
+      r = maker.rule(r.id);
+    }
+  }
+  if (maker.chance(5)) m.addresses[0].ranges = {*base::parse_address_range(maker.address_text())};
+}
+
+TEST(Analysis, WhatIsKnownOfTheSnapshotBeforeChangesNoAnswer) {
+  unsigned shared = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    test::Maker maker(seed);
+    PolicyModel m = maker.model(40);
+    number_lines(m);
+    RuleSlots slots;
+    CompileResult before = compile(m, slots);
+    ASSERT_TRUE(before.snapshot);
+    const AnalysisLimits limits{.with_info = seed % 2 == 0};
+    Analysis known = analyse(*before.snapshot, maker.moment(), limits);
+    for (unsigned turn = 0; turn < 40; ++turn) {
+      for (std::uint32_t n = 1 + maker.below(3); n > 0; --n) edit(m, maker, turn * 4 + n);
+      number_lines(m);
+      CompileResult next = compile(m, slots, {}, before.snapshot.get());
+      ASSERT_TRUE(next.snapshot);
+      const base::Nanos now = maker.moment();
+      const Analysis all = analyse(*next.snapshot, now, limits);
+      Analysis some = analyse(*next.snapshot, now, limits, {*before.snapshot, known});
+      ASSERT_EQ(told(some), told(all)) << "seed " << seed << " turn " << turn;
+      shared += some.pairs < all.pairs;
+      before = std::move(next);
+      known = std::move(some);
+    }
+  }
+  EXPECT_GT(shared, 100U);  // not only full comparisons were compared
+}
+
+TEST(Analysis, OneChangedRuleComparesFewPairs) {
+  PolicyModel m;
+  for (unsigned i = 0; i < 2000; ++i)
+    m.rules.push_back(rule(fmt::format("r{}", i).c_str(),
+                           fmt::format("10.{}.{}.0/24", i / 200, i % 200).c_str(), "tcp/80",
+                           Action::kPermit));
+  m.rules.push_back(rule("again", "10.3.3.0/25", "tcp/80", Action::kPermit));
+  RuleSlots slots;
+  const CompileResult before = compile(m, slots);
+  const AnalysisLimits limits{.with_info = false};
+  const Analysis known = analyse(*before.snapshot, 1000, limits);
+  ASSERT_EQ(known.findings.size(), 1U);
+  m.rules[700].services[0].text = "tcp/81";
+  const CompileResult next = compile(m, slots, {}, before.snapshot.get());
+  const Analysis some = analyse(*next.snapshot, 1000, limits, {*before.snapshot, known});
+  EXPECT_EQ(told(some), told(known));
+  EXPECT_LT(some.pairs, 5000U);
+  EXPECT_GT(known.pairs, 1'000'000U);
+}
+
+TEST(Slots, ACopyGoesItsOwnWay) {
+  RuleSlots slots;
+  const std::uint32_t a = slots.acquire("a");
+  RuleSlots copy(slots);
+  EXPECT_EQ(copy.find("a"), a);
+  EXPECT_EQ(copy.id(a), "a");
+  EXPECT_EQ(copy.acquire("b"), 2U);
+  EXPECT_FALSE(slots.find("b"));
+  EXPECT_EQ(slots.acquire("c"), 2U);
 }
 
 }  // namespace

@@ -31,4 +31,14 @@ struct Analysis {
 // may stop to.
 Analysis analyse(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits = {});
 
+// The same answer where another snapshot's is known: only rules that a change between the two may
+// touch are compared again. `known` must come from `before` under the same limits, and may itself
+// come from here. Where most has changed, all is compared.
+struct KnownAnalysis {
+  const Snapshot& before;
+  const Analysis& known;
+};
+Analysis analyse(const Snapshot& snapshot, base::Nanos now, const AnalysisLimits& limits,
+                 const KnownAnalysis& from);
+
 }  // namespace merlon::policy

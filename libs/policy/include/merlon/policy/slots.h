@@ -18,6 +18,9 @@ class RuleSlots {
  public:
   // Slot 0 is taken by "default" from the start.
   RuleSlots();
+  // The same numbers; further ones go their own way.
+  RuleSlots(const RuleSlots& other);
+  RuleSlots& operator=(const RuleSlots&) = delete;
 
   // The slot of `id`, a new one when it was never seen.
   std::uint32_t acquire(std::string_view id);
