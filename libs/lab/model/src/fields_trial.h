@@ -28,12 +28,20 @@ void describe(V& v, T& t) {
   v.field("count", t.count, "distinct values");
 }
 
+template <class V, Is<RateStep> T>
+void describe(V& v, T& t) {
+  v.object("rate_step", "a part of a trial at a rate of its own");
+  v.field("factor", t.factor, "of the trial's rate; 0: silence");
+  v.field("share", t.share, "of the trial's duration, 0..1");
+}
+
 template <class V, Is<TrafficSpec> T>
 void describe(V& v, T& t) {
   v.object("traffic", "what is sent");
   v.field("sizes", t.sizes,
           "frame sizes with FCS: 64 | 64,1518 | imix | emix | RFC 6985 genome | size:weight,...");
   v.field("protocol", t.protocol, "udp | tcp | icmp");
+  v.field_since(1, "ipv6_share", t.ipv6_share, "share of the flows that are IPv6, 0..1");
   v.field("source_mac", t.source_mac, "source MAC addresses");
   v.field("destination_mac", t.destination_mac, "destination MAC addresses");
   v.field("source_ip", t.source_ip, "source IP addresses");
@@ -46,6 +54,7 @@ void describe(V& v, T& t) {
   v.field("is_bidirectional", t.is_bidirectional, "half of the rate each way");
   v.field("pacing", t.pacing, "when frames leave");
   v.field("burst_frames", t.burst_frames, "frames back to back with pacing burst");
+  v.field_since(1, "steps", t.steps, "rates one after the other with pacing steps");
   v.field("capture", t.capture, "capture that is replayed instead; empty: none");
   v.field("drop_share", t.drop_share, "share of frames that the device must drop, 0..1");
   v.field("attack", t.attack, "attack beside the legitimate traffic");

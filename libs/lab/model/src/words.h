@@ -20,8 +20,8 @@ inline constexpr std::array<std::string_view, 5> kWords<RowState>{"pending", "do
 template <>
 inline constexpr std::array<std::string_view, 3> kWords<Variation>{"fixed", "cycle", "random"};
 template <>
-inline constexpr std::array<std::string_view, 4> kWords<Pacing>{"constant", "burst", "ramp",
-                                                                "maximum"};
+inline constexpr std::array<std::string_view, 5> kWords<Pacing>{"constant", "burst", "ramp",
+                                                                "maximum", "steps"};
 template <>
 inline constexpr std::array<std::string_view, 6> kWords<AttackKind>{
     "none", "syn_flood", "udp_flood", "dns_reflection", "icmp_flood", "fragments"};
@@ -29,7 +29,7 @@ inline constexpr std::array<std::string_view, 6> kWords<AttackKind>{
 static_assert(kWords<Stamp>.size() == static_cast<std::size_t>(Stamp::kFailed) + 1);
 static_assert(kWords<RowState>.size() == static_cast<std::size_t>(RowState::kUnavailable) + 1);
 static_assert(kWords<Variation>.size() == static_cast<std::size_t>(Variation::kRandom) + 1);
-static_assert(kWords<Pacing>.size() == static_cast<std::size_t>(Pacing::kMaximum) + 1);
+static_assert(kWords<Pacing>.size() == static_cast<std::size_t>(Pacing::kSteps) + 1);
 static_assert(kWords<AttackKind>.size() == static_cast<std::size_t>(AttackKind::kFragments) + 1);
 
 }  // namespace merlon::lab

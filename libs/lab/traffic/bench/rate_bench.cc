@@ -3,8 +3,10 @@
 // endpoints that somebody has joined, a line of JSON each. tests/perf/lab_rates.py sets endpoints
 // up and compares.
 //   lab_rate_bench --kind af_packet --a g0 [--b k0] [--ns-a gen] [--ns-b snk] [--seconds 1]
-//                  [--size 64] [--flows 1] [--sender-core N] [--receiver-core N]
-//                  RATE... | max
+//                  [--size 64] [--flows 1] [--family ipv4|ipv6|mixed] [--drop-share 0.1]
+//                  [--device-a STRING] [--device-b STRING] (kind dpdk)
+//                  [--listen both|none] (sockets; default: a listens, b does not)
+//                  [--sender-core N] [--receiver-core N] RATE... | max
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -19,10 +21,12 @@ using merlon::lab::EndpointSpec;
 using merlon::lab::TrialResult;
 
 struct Options {
+  Options() { a.is_server = true; }
   EndpointSpec a, b;
   bool is_alone = false;  // nobody receives
   double seconds = 1;
   std::string size = "64";
+  double ipv6_share = 0, drop_share = 0;
   unsigned long flows = 1;
   merlon::lab::TesterSettings settings;
   std::vector<double> rates;  // 0: maximum
@@ -47,6 +51,16 @@ bool read_options(int argc, char** argv, Options& o) {
       o.a.net_namespace = value;
     else if (word == "--ns-b")
       o.b.net_namespace = value;
+    else if (word == "--family")
+      o.ipv6_share = value == "ipv6" ? 1 : value == "mixed" ? 0.5 : 0;
+    else if (word == "--drop-share")
+      o.drop_share = std::atof(value.c_str());
+    else if (word == "--device-a")
+      o.a.device = value;
+    else if (word == "--device-b")
+      o.b.device = value;
+    else if (word == "--listen")
+      o.a.is_server = o.b.is_server = value == "both";
     else if (word == "--seconds")
       o.seconds = std::atof(value.c_str());
     else if (word == "--size")
@@ -60,7 +74,6 @@ bool read_options(int argc, char** argv, Options& o) {
     else
       return false;
   }
-  o.a.is_server = true;
   o.is_alone = o.b.interface.empty();
   return !o.rates.empty() && !o.a.interface.empty();
 }
@@ -107,6 +120,8 @@ int run(const Options& o) {
     t.duration_s = o.seconds;
     t.traffic.sizes = o.size;
     t.traffic.flows = o.flows;
+    t.traffic.ipv6_share = o.ipv6_share;
+    t.traffic.drop_share = o.drop_share;
     if (rate == 0) t.traffic.pacing = merlon::lab::Pacing::kMaximum;
     const auto r = (*tester)->run(t, stop);
     if (!r.ok()) return fmt::print(stderr, "{}\n", r.error().to_string()), 1;

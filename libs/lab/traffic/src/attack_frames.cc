@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "frame_template.h"
@@ -15,7 +16,6 @@
 namespace merlon::lab {
 namespace {
 
-constexpr std::uint64_t kMaxSources = 8'388'608;  // addresses of kAttackNetwork
 constexpr std::uint64_t kAttackerMac = 0x02'4d4c'4100'01;
 constexpr std::uint8_t kSyn = 0x02;
 constexpr std::uint32_t kReflectionSize = 1286, kFragmentSize = 622;
@@ -63,13 +63,26 @@ TemplateSpec shape_of(AttackKind kind) {
 
 class AttackFrames final : public FrameSource {
  public:
-  AttackFrames(AttackKind kind, std::uint64_t sources, bool has_vlan, std::uint64_t seed)
-      : kind_(kind), sources_(sources), seed_(mix64(seed)), ip_at_(has_vlan ? 18 : 14) {
-    TemplateSpec t = shape_of(kind);
-    t.has_vlan = has_vlan;
-    t.size += has_vlan && t.size > 64 ? 4 : 0;
-    template_.emplace_back(t);
-    size_ = t.size;
+  AttackFrames(const TrafficSpec& spec, std::uint64_t seed)
+      : kind_(spec.attack),
+        sources_(spec.attack_sources),
+        seed_(mix64(seed)),
+        ip_at_(spec.vlan.count > 0 ? 18 : 14) {
+    // A fragment of IPv6 has a header of its own: that attack stays IPv4.
+    if (kind_ != AttackKind::kFragments)
+      ipv6_below_ = static_cast<std::uint64_t>(spec.ipv6_share * static_cast<double>(sources_));
+    for (const bool is_ipv6 : {false, true}) {
+      TemplateSpec t = shape_of(kind_);
+      t.is_ipv6 = is_ipv6;
+      t.source_network = kAttackNetwork6;
+      t.destination_network = kServerNetwork6;
+      t.has_vlan = spec.vlan.count > 0;
+      if (t.size > 64) t.size += (t.has_vlan ? 4 : 0) + (is_ipv6 ? kIpv6More : 0);
+      t.size =
+          std::max(t.size, FrameTemplate::least_size(t.protocol, is_ipv6, t.has_vlan, t.has_tag));
+      templates_.emplace_back(t);
+      size_[is_ipv6 ? 1 : 0] = t.size;
+    }
   }
 
   void build(std::uint64_t number, base::Byte* out, BuiltFrame& built) const noexcept override {
@@ -80,8 +93,9 @@ class AttackFrames final : public FrameSource {
     f.vlan = 100;
     // A source always uses the same ports: as many flows as sources.
     const std::uint64_t source = below(h, sources_);
-    f.source_ip = kAttackNetwork + static_cast<std::uint32_t>(source);
-    f.destination_ip = kServerNetwork + 1;
+    const bool is_ipv6 = source < ipv6_below_;
+    f.source_ip = (is_ipv6 ? 1 : kAttackNetwork) + static_cast<std::uint32_t>(source);
+    f.destination_ip = (is_ipv6 ? 0 : kServerNetwork) + 1;
     const std::uint64_t more = mix64(h), ports = mix64(seed_ + source);
     f.source_port = static_cast<std::uint16_t>(1024 + ports % 64'512);
     f.destination_port = kDestinationPort;
@@ -92,15 +106,18 @@ class AttackFrames final : public FrameSource {
       f.destination_port = f.source_port;
       f.source_port = 53;
     }
-    template_.front().write(f, out, built);
+    templates_[is_ipv6 ? 1 : 0].write(f, out, built);
     if (kind_ == AttackKind::kFragments)
       make_fragment(out + ip_at_, number, static_cast<std::uint16_t>(more >> 48));
   }
-  [[nodiscard]] FrameFacts facts(std::uint64_t) const noexcept override {
-    return {size_, 0, false, false};
+  [[nodiscard]] FrameFacts facts(std::uint64_t number) const noexcept override {
+    const bool is_ipv6 = below(mix64(seed_ ^ number), sources_) < ipv6_below_;
+    return {size_[is_ipv6 ? 1 : 0], 0, false, false};
   }
   [[nodiscard]] std::uint64_t measured_among(std::uint64_t) const noexcept override { return 0; }
-  [[nodiscard]] std::uint32_t largest() const noexcept override { return size_; }
+  [[nodiscard]] std::uint32_t largest() const noexcept override {
+    return size_[ipv6_below_ > 0 ? 1 : 0];
+  }
   [[nodiscard]] std::uint32_t flow_count() const noexcept override { return 1; }
 
  private:
@@ -118,8 +135,9 @@ class AttackFrames final : public FrameSource {
   const std::uint64_t sources_;
   const std::uint64_t seed_;
   const std::size_t ip_at_;
-  std::vector<FrameTemplate> template_;
-  std::uint32_t size_ = 64;
+  std::uint64_t ipv6_below_ = 0;          // sources below this are IPv6
+  std::vector<FrameTemplate> templates_;  // IPv4, IPv6
+  std::array<std::uint32_t, 2> size_{};
 };
 
 }  // namespace
@@ -127,11 +145,10 @@ class AttackFrames final : public FrameSource {
 base::Result<std::unique_ptr<FrameSource>> make_attack(const TrafficSpec& spec,
                                                        const FrameOptions& options) {
   if (spec.attack == AttackKind::kNone) return base::invalid("the trial has no attack");
-  if (spec.attack_sources == 0 || spec.attack_sources > kMaxSources)
+  if (spec.attack_sources == 0 || spec.attack_sources > kMaxAttackSources)
     return base::invalid(fmt::format("attack_sources {} is out of range", spec.attack_sources),
-                         "1 to 8388608");
-  return std::unique_ptr<FrameSource>(
-      new AttackFrames(spec.attack, spec.attack_sources, spec.vlan.count > 0, options.seed));
+                         fmt::format("1 to {}", kMaxAttackSources));
+  return std::unique_ptr<FrameSource>(new AttackFrames(spec, options.seed));
 }
 
 }  // namespace merlon::lab

@@ -32,7 +32,8 @@ struct Kept {
   bool is_tag_odd = false, is_udp = false;
 };
 
-using FlowKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint8_t>;
+// Both addresses, ports, protocol.
+using FlowKey = std::tuple<std::vector<Byte>, std::uint32_t, std::uint8_t>;
 
 class Playback final : public FrameSource {
  public:
@@ -99,51 +100,78 @@ class Playback final : public FrameSource {
   std::uint32_t largest_ = 64;
 };
 
-// Where the tag goes, if it can; the IPv4 header's checksum is made right on the way, for captures
-// taken before an interface filled it in.
-void Playback::find_room(Byte* frame, std::size_t size, Kept& k) {
-  std::size_t at = 12;
-  while (at + 2 <= size && (base::load_be<std::uint16_t>(frame + at) == 0x8100 ||
-                            base::load_be<std::uint16_t>(frame + at) == 0x88a8))
-    at += kVlan;
-  if (at + 22 > size || base::load_be<std::uint16_t>(frame + at) != 0x0800) return;
-  at += 2;
+// A whole IP packet in a frame.
+struct IpPart {
+  std::size_t transport = 0, end = 0;  // offsets in the frame; transport 0: there is none
+  std::size_t addresses = 0, addresses_size = 8;
+  std::uint8_t protocol = 0;
+};
+
+// The IPv4 header's checksum is made right on the way, for captures taken before an interface
+// filled it in.
+IpPart find_ipv4(Byte* frame, std::size_t at, std::size_t size) {
   Byte* ip = frame + at;
+  if (at + 20 > size) return {};
   const std::size_t header = static_cast<std::size_t>(ip[0] & 0x0fU) * 4;
   const std::size_t total = base::load_be<std::uint16_t>(ip + 2);
   const bool is_fragment = (base::load_be<std::uint16_t>(ip + 6) & 0x3fffU) != 0;
-  if (ip[0] >> 4 != 4 || header < 20 || total < header + 8 || at + total > size || is_fragment)
-    return;
-  Byte* transport = ip + header;
-  const std::size_t length = total - header;
-  const std::uint8_t protocol = ip[9];
-  std::size_t before = 8, checksum = 6;
-  if (protocol == kProtocolIcmp) checksum = 2;
-  if (protocol == kProtocolTcp) {
+  if (ip[0] >> 4 != 4 || header < 20 || total < header || at + total > size || is_fragment)
+    return {};
+  base::store_be<std::uint16_t>(ip + 10, 0);
+  base::store_be(ip + 10, packet::internet_checksum(ByteSpan(ip, header)));
+  return {at + header, at + total, at + 12, 8, ip[9]};
+}
+
+IpPart find_ipv6(const Byte* frame, std::size_t at, std::size_t size) {
+  constexpr std::size_t kHeader = 40;
+  const Byte* ip = frame + at;
+  if (at + kHeader > size || ip[0] >> 4 != 6) return {};
+  const std::size_t end = at + kHeader + base::load_be<std::uint16_t>(ip + 4);
+  if (end > size) return {};
+  return {at + kHeader, end, at + 8, 32, ip[6]};
+}
+
+IpPart find_packet(Byte* frame, std::size_t size) {
+  std::size_t at = 12;
+  const auto type_at = [&] { return base::load_be<std::uint16_t>(frame + at); };
+  while (at + 2 <= size && (type_at() == 0x8100 || type_at() == 0x88a8)) at += kVlan;
+  if (at + 2 > size) return {};
+  if (type_at() == 0x86dd) return find_ipv6(frame, at + 2, size);
+  return type_at() == 0x0800 ? find_ipv4(frame, at + 2, size) : IpPart{};
+}
+
+// Where the tag goes, if it can.
+void Playback::find_room(Byte* frame, std::size_t size, Kept& k) {
+  const IpPart p = find_packet(frame, size);
+  if (p.transport == 0) return;
+  Byte* transport = frame + p.transport;
+  const std::size_t length = p.end - p.transport;
+  const bool is_icmp = p.protocol == (p.addresses_size == 8 ? kProtocolIcmp : kProtocolIcmp6);
+  std::size_t before = 8, checksum = is_icmp ? 2 : 6;
+  if (p.protocol == kProtocolTcp) {
     if (length < 20) return;
     before = static_cast<std::size_t>(transport[12] >> 4) * 4;
     checksum = 16;
     if (before < 20) return;
-  } else if (protocol != kProtocolUdp && protocol != kProtocolIcmp) {
+  } else if (p.protocol != kProtocolUdp && !is_icmp) {
     return;
   }
   if (length < before + FrameTag::kSize) return;
-  base::store_be<std::uint16_t>(ip + 10, 0);
-  base::store_be(ip + 10, packet::internet_checksum(ByteSpan(ip, header)));
   const std::size_t tag = length - FrameTag::kSize;
   std::memset(transport + tag, 0, FrameTag::kSize);
   base::store_be<std::uint16_t>(transport + checksum, 0);
+  const ByteSpan addresses(frame + p.addresses, p.addresses_size);
   k.sum = packet::checksum_add(0, ByteSpan(transport, length));
-  if (protocol != kProtocolIcmp)
-    k.sum = packet::checksum_add(k.sum, ByteSpan(ip + 12, 8)) + protocol + length;
-  k.tag_offset = static_cast<std::uint16_t>(transport + tag - frame);
-  k.checksum_offset = static_cast<std::uint16_t>(transport + checksum - frame);
+  if (p.protocol != kProtocolIcmp)
+    k.sum = packet::checksum_add(k.sum, addresses) + p.protocol + length;
+  k.tag_offset = static_cast<std::uint16_t>(p.transport + tag);
+  k.checksum_offset = static_cast<std::uint16_t>(p.transport + checksum);
   k.is_tag_odd = tag % 2 != 0;
-  k.is_udp = protocol == kProtocolUdp;
-  const FlowKey key{base::load_be<std::uint32_t>(ip + 12), base::load_be<std::uint32_t>(ip + 16),
-                    protocol == kProtocolIcmp ? 0 : base::load_be<std::uint32_t>(transport),
-                    protocol};
-  k.flow = flows_.emplace(key, static_cast<std::uint32_t>(flows_.size())).first->second;
+  k.is_udp = p.protocol == kProtocolUdp;
+  FlowKey key{{addresses.begin(), addresses.end()},
+              is_icmp ? 0 : base::load_be<std::uint32_t>(transport),
+              p.protocol};
+  k.flow = flows_.emplace(std::move(key), static_cast<std::uint32_t>(flows_.size())).first->second;
 }
 
 }  // namespace
@@ -174,7 +202,7 @@ base::Result<CaptureFrames> load_capture(const std::string& path, const FrameOpt
     return base::invalid(
         fmt::format("capture {}: of {} frames none can be measured, {} can't be sent", path,
                     source->count() + left_out, left_out),
-        "measured are whole IPv4 UDP, TCP and ICMP frames with 18 bytes of payload");
+        "measured are whole UDP, TCP and ICMP frames of IPv4 and IPv6 with 18 bytes of payload");
   const base::Nanos first = times.front();
   for (base::Nanos& t : times) t -= first;
   const auto gaps = static_cast<base::Nanos>(std::max<std::size_t>(times.size() - 1, 1));

@@ -3,13 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "merlon/base/make_error.h"
@@ -126,7 +133,10 @@ constexpr std::uint32_t kMbufCount = 32'767;
 base::Result<std::shared_ptr<io::MbufPool>> dpdk_pool() {
   static std::weak_ptr<io::MbufPool> shared;
   if (!io::Dpdk::is_started()) {
-    if (auto ok = io::Dpdk::start({}); !ok.ok()) return ok.error();
+    // The switch of a vhost-user link maps our memory: there has to be a file behind it.
+    io::DpdkOptions options;
+    options.extra_arguments = {"--single-file-segments"};
+    if (auto ok = io::Dpdk::start(options); !ok.ok()) return ok.error();
   }
   if (auto pool = shared.lock()) return pool;
   io::MbufPoolSettings s;
@@ -137,11 +147,54 @@ base::Result<std::shared_ptr<io::MbufPool>> dpdk_pool() {
   return pool;
 }
 
+// A guest's end that listens waits in DPDK's driver for as long as no switch connects, and nothing
+// ends that. So after `patience` somebody else connects, and the driver fails.
+class Knock {
+ public:
+  Knock(std::string path, std::chrono::duration<double> patience)
+      : thread_([this, path = std::move(path), patience] { wait(path, patience); }) {}
+  ~Knock() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  Knock(const Knock&) = delete;
+  Knock& operator=(const Knock&) = delete;
+
+ private:
+  void wait(const std::string& path, std::chrono::duration<double> patience) {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, patience, [this] { return is_over_; })) return;
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof to.sun_path - 1);
+    static_cast<void>(!connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to));
+    if (fd >= 0) close(fd);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+// The guest's end of a vhost-user link: it shares its memory, the other end is the switch's.
+std::string virtio_device(const EndpointSpec& spec, const std::string& name) {
+  return fmt::format("net_virtio_user_{},path={}{}", name, spec.interface,
+                     spec.is_server ? ",server=1" : "");
+}
+
 std::string dpdk_device(const EndpointSpec& spec, const std::string& name) {
   if (spec.kind == "af_xdp") return io::af_xdp_device(name, spec.interface);
   if (spec.kind == "memif") return io::memif_device(name, spec.is_server, spec.interface);
   if (spec.kind == "tap") return io::tap_device(name, spec.interface);
-  if (spec.kind == "vhost") return io::vhost_device(name, spec.interface);
+  if (spec.kind == "vhost")
+    return io::vhost_device(name, spec.interface) + (spec.is_server ? "" : ",client=1");
+  if (spec.kind == "virtio") return virtio_device(spec, name);
   return spec.device;
 }
 
@@ -151,6 +204,13 @@ base::Result<std::unique_ptr<Endpoint>> open_dpdk(const EndpointSpec& spec) {
   io::DpdkPortSettings s;
   s.name = next_name(spec.kind);
   s.device = dpdk_device(spec, s.name);
+  // DPDK writes to a guest's socket without asking whether somebody is there; a switch that goes
+  // must not end us.
+  if (spec.kind == "virtio") std::signal(SIGPIPE, SIG_IGN);
+  std::optional<Knock> knock;
+  if (spec.kind == "virtio" && spec.is_server) {
+    knock.emplace(spec.interface, std::chrono::duration<double>(spec.peer_wait_s));
+  }
   auto port = io::DpdkPort::create(s, *pool);
   if (!port.ok()) return port.error();
   return make_endpoint(std::move(*port), spec);
@@ -171,10 +231,10 @@ std::unique_ptr<Endpoint> make_endpoint(std::unique_ptr<io::Port> port, Endpoint
 
 base::Result<std::unique_ptr<Endpoint>> open_endpoint(const EndpointSpec& spec) {
   const bool is_dpdk = spec.kind == "af_xdp" || spec.kind == "memif" || spec.kind == "tap" ||
-                       spec.kind == "vhost" || spec.kind == "dpdk";
+                       spec.kind == "vhost" || spec.kind == "virtio" || spec.kind == "dpdk";
   if (!is_dpdk && spec.kind != "af_packet" && spec.kind != "ring")
     return base::invalid(fmt::format("endpoint kind '{}' is not known", spec.kind),
-                         "af_packet | af_xdp | memif | tap | vhost | dpdk | ring");
+                         "af_packet | af_xdp | memif | tap | vhost | virtio | dpdk | ring");
   if ((spec.kind == "dpdk" ? spec.device : spec.interface).empty())
     return base::invalid(fmt::format("endpoint kind {} without {}", spec.kind,
                                      spec.kind == "dpdk" ? "device" : "interface"));

@@ -12,7 +12,8 @@ namespace {
 using base::Byte;
 using base::ByteSpan;
 
-constexpr std::uint32_t kEthernet = 14, kVlan = 4, kIp = 20;
+constexpr std::uint32_t kEthernet = 14, kVlan = 4, kIp = 20, kIpv6 = kIp + kIpv6More;
+constexpr std::uint16_t kSource6 = 8, kDestination6 = 24, kHost6 = 12;  // offsets
 
 constexpr std::uint32_t header_size(std::uint8_t protocol) noexcept {
   return protocol == kProtocolTcp ? 20 : 8;
@@ -31,20 +32,49 @@ void store_mac(Byte* out, std::uint64_t mac) noexcept {
   base::store_be(out + 2, static_cast<std::uint32_t>(mac));
 }
 
-std::uint32_t FrameTemplate::least_size(std::uint8_t protocol, bool has_vlan,
+std::uint32_t FrameTemplate::least_size(std::uint8_t protocol, bool is_ipv6, bool has_vlan,
                                         bool has_tag) noexcept {
-  const std::uint32_t needed = kEthernet + (has_vlan ? kVlan : 0) + kIp + header_size(protocol) +
+  const std::uint32_t needed = kEthernet + (has_vlan ? kVlan : 0) + (is_ipv6 ? kIpv6 : kIp) +
+                               header_size(protocol) +
                                (has_tag ? std::uint32_t{FrameTag::kSize} : 0) + kFcsSize;
   return std::max<std::uint32_t>(needed, 64);
 }
 
 FrameTemplate::FrameTemplate(const TemplateSpec& spec)
-    : bytes_(spec.size - kFcsSize), protocol_(spec.protocol) {
+    : bytes_(spec.size - kFcsSize), protocol_(spec.protocol), is_ipv6_(spec.is_ipv6) {
+  if (is_ipv6_ && protocol_ == kProtocolIcmp) protocol_ = kProtocolIcmp6;
   lay_out(spec);
   const std::uint32_t length = static_cast<std::uint32_t>(bytes_.size()) - transport_at_;
-  ip_sum_ = packet::checksum_add(0, ByteSpan(bytes_).subspan(ip_at_, kIp));
   transport_sum_ = packet::checksum_add(0, ByteSpan(bytes_).subspan(transport_at_));
   if (protocol_ != kProtocolIcmp) transport_sum_ += protocol_ + length;
+  if (is_ipv6_) {
+    constexpr std::size_t kAddresses = 32;
+    transport_sum_ = packet::checksum_add(
+        transport_sum_, ByteSpan(bytes_).subspan(std::size_t{ip_at_} + kSource6, kAddresses));
+  } else {
+    ip_sum_ = packet::checksum_add(0, ByteSpan(bytes_).subspan(ip_at_, kIp));
+  }
+}
+
+void FrameTemplate::lay_out_ip(const TemplateSpec& spec) {
+  Byte* ip = bytes_.data() + ip_at_;
+  const std::size_t size = bytes_.size() - ip_at_;
+  if (is_ipv6_) {
+    base::store_be<std::uint16_t>(ip - 2, 0x86dd);
+    ip[0] = 0x60;
+    base::store_be(ip + 4, static_cast<std::uint16_t>(size - kIpv6));
+    ip[6] = protocol_;
+    ip[7] = 64;
+    base::store_be(ip + kSource6, spec.source_network);
+    base::store_be(ip + kDestination6, spec.destination_network);
+    return;
+  }
+  base::store_be<std::uint16_t>(ip - 2, 0x0800);
+  ip[0] = 0x45;
+  base::store_be(ip + 2, static_cast<std::uint16_t>(size));
+  base::store_be<std::uint16_t>(ip + 6, 0x4000);  // don't fragment
+  ip[8] = 64;
+  ip[9] = protocol_;
 }
 
 void FrameTemplate::lay_out(const TemplateSpec& spec) {
@@ -54,14 +84,8 @@ void FrameTemplate::lay_out(const TemplateSpec& spec) {
     base::store_be<std::uint16_t>(p + 12, 0x8100);
     ip_at_ += kVlan;
   }
-  base::store_be<std::uint16_t>(p + ip_at_ - 2, 0x0800);
-  transport_at_ = static_cast<std::uint16_t>(ip_at_ + kIp);
-  Byte* ip = p + ip_at_;
-  ip[0] = 0x45;
-  base::store_be(ip + 2, static_cast<std::uint16_t>(size - ip_at_));
-  base::store_be<std::uint16_t>(ip + 6, 0x4000);  // don't fragment
-  ip[8] = 64;
-  ip[9] = protocol_;
+  lay_out_ip(spec);
+  transport_at_ = static_cast<std::uint16_t>(ip_at_ + (is_ipv6_ ? kIpv6 : kIp));
 
   Byte* transport = p + transport_at_;
   std::uint16_t checksum = 2;
@@ -74,7 +98,7 @@ void FrameTemplate::lay_out(const TemplateSpec& spec) {
     base::store_be(transport + 4, static_cast<std::uint16_t>(size - transport_at_));
     checksum = 6;
   } else {
-    transport[0] = 8;  // echo request
+    transport[0] = is_ipv6_ ? 128 : 8;  // echo request
   }
   checksum_at_ = static_cast<std::uint16_t>(transport_at_ + checksum);
 
@@ -92,13 +116,19 @@ void FrameTemplate::write(const FrameFields& fields, Byte* out, BuiltFrame& buil
   store_mac(out + 6, fields.source_mac);
   if (ip_at_ != kEthernet) base::store_be(out + 14, fields.vlan);
   Byte* ip = out + ip_at_;
-  base::store_be(ip + 12, fields.source_ip);
-  base::store_be(ip + 16, fields.destination_ip);
   const std::uint64_t addresses = std::uint64_t{fields.source_ip} + fields.destination_ip;
-  store_checksum(ip + 10, ip_sum_ + addresses, false);
+  if (is_ipv6_) {
+    base::store_be(ip + kSource6 + kHost6, fields.source_ip);
+    base::store_be(ip + kDestination6 + kHost6, fields.destination_ip);
+  } else {
+    base::store_be(ip + 12, fields.source_ip);
+    base::store_be(ip + 16, fields.destination_ip);
+    store_checksum(ip + 10, ip_sum_ + addresses, false);
+  }
 
   Byte* transport = out + transport_at_;
-  const std::size_t ports_at = protocol_ == kProtocolIcmp ? 4 : 0;
+  const bool is_icmp = protocol_ == kProtocolIcmp || protocol_ == kProtocolIcmp6;
+  const std::size_t ports_at = is_icmp ? 4 : 0;
   base::store_be(transport + ports_at, fields.source_port);
   base::store_be(transport + ports_at + 2, fields.destination_port);
   std::uint64_t sum = transport_sum_ + fields.source_port + fields.destination_port;

@@ -28,6 +28,7 @@ Receiver::Receiver(const Clock& clock, unsigned time_shift, std::uint16_t trial)
 void Receiver::add(const Ear& ear) { ears_.push_back(ear); }
 
 unsigned Receiver::turn() noexcept {
+  const base::Nanos began = clock_.now();
   unsigned total = 0;
   for (const Ear& ear : ears_) {
     packet::Burst& burst = *burst_;
@@ -43,6 +44,7 @@ unsigned Receiver::turn() noexcept {
     ear.port->release(ear.queue, burst.handle.data(), burst.count);
     total += burst.count;
   }
+  if (total == 0) last_empty_look_.store(began, std::memory_order_relaxed);
   return total;
 }
 

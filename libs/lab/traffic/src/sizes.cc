@@ -160,21 +160,31 @@ base::Result<SizeSequence> parse_genome(std::string_view text, std::uint32_t mtu
   return s;
 }
 
+base::Result<SizeSequence> application_mix() {
+  std::vector<Weighted> parts;
+  for (const MixLine& line : kEmix)
+    parts.push_back({{line.size, line.protocol, line.port}, line.weight});
+  return interleave(std::move(parts));
+}
+
 }  // namespace
 
 std::span<const MixLine> emix_table() noexcept { return kEmix; }
 
 base::Result<SizeSequence> parse_sizes(std::string_view text, std::uint32_t mtu) {
   if (text.empty()) return wrong(text, 0, "a size is expected");
-  if (text == "imix") return parse_list(kImix);
-  if (text == "emix") {
-    std::vector<Weighted> parts;
-    for (const MixLine& line : kEmix)
-      parts.push_back({{line.size, line.protocol, line.port}, line.weight});
-    return interleave(std::move(parts));
+  if (text == "imix" || text == "emix") {
+    auto mix = text == "imix" ? parse_list(kImix) : application_mix();
+    if (mix.ok()) mix->is_mix = true;
+    return mix;
   }
   if (text.front() >= '0' && text.front() <= '9') return parse_list(text);
   return parse_genome(text, mtu);
+}
+
+std::uint32_t SizeSequence::size_over_ipv6(const SizeElement& element) const noexcept {
+  constexpr std::uint32_t kMore = 20, kFull = 1518;
+  return is_mix ? std::max(element.size, std::min(element.size + kMore, kFull)) : element.size;
 }
 
 double SizeSequence::mean_size() const noexcept {

@@ -71,8 +71,9 @@ void PortTester::drain(const Trial& trial, const Receiver& receiver, const Clock
   const auto silence = static_cast<base::Nanos>(settings_.drain_s * kNanos);
   const base::Nanos start = clock.now();
   const auto limit = start + static_cast<base::Nanos>(kMaxDrains * settings_.drain_s * kNanos);
-  for (base::Nanos now = start; now < limit; now = clock.now()) {
-    if (trial.is_all_received() || now - std::max(start, receiver.last_arrival()) >= silence) break;
+  while (clock.now() < limit) {
+    const base::Nanos quiet_since = std::max(start, receiver.last_arrival());
+    if (trial.is_all_received() || receiver.last_empty_look() - quiet_since >= silence) break;
     std::this_thread::sleep_for(kDrainLook);
   }
 }
@@ -125,6 +126,22 @@ base::Result<TrialResult> PortTester::run(const TrialSpec& spec, const std::atom
 }
 
 }  // namespace
+
+base::Result<bool> wait_for_path(Tester& tester, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  TrialSpec probe;
+  probe.id = "path";
+  probe.rate_pps = 200;
+  probe.duration_s = 0.05;
+  probe.is_warm_up = true;
+  const std::atomic<bool> stop{false};
+  do {
+    const auto result = tester.run(probe, stop);
+    if (!result.ok()) return result.error();
+    if (result->frames.received > 0) return true;
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
 
 base::Result<std::unique_ptr<Tester>> Tester::create(std::unique_ptr<Endpoint> a,
                                                      std::unique_ptr<Endpoint> b,

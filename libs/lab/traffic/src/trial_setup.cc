@@ -68,7 +68,9 @@ base::Result<Trial::Plan> Trial::plan_direction(const FrameOptions& options) con
     }
   }
   auto schedule =
-      Schedule::create(t.pacing, spec.rate_pps * share, spec.duration_s, t.burst_frames);
+      t.pacing == Pacing::kSteps
+          ? Schedule::steps(t.steps, spec.rate_pps * share, spec.duration_s)
+          : Schedule::create(t.pacing, spec.rate_pps * share, spec.duration_s, t.burst_frames);
   if (!schedule.ok()) return schedule.error();
   plan.schedule = *schedule;
   return plan;

@@ -6,6 +6,7 @@
 
 #include "impair.h"
 #include "merlon/io/pcap_file.h"
+#include "merlon/lab_traffic/recovery.h"
 
 namespace merlon::lab {
 namespace {
@@ -285,6 +286,74 @@ TEST(Accuracy, ACaptureIsReplayedAtItsOwnTimesAndAtARate) {
     expect_delay(r.latency_intended.percentile(1), 1'000'000);
   }
   unlink(path.c_str());
+}
+
+TrialSpec overload(double rate, double seconds) {
+  TrialSpec spec = spec_of(rate, seconds);
+  spec.traffic.pacing = Pacing::kSteps;
+  spec.traffic.steps = {{1.1, 0.6}, {0.5, 0.4}};
+  return spec;
+}
+
+// It loses the excess while overloaded, less what its queue holds, and nothing afterwards.
+TEST(Accuracy, RecoveryOfAQueueIsAtOnce) {
+  Impairment how;
+  how.rate_pps = 50'000;
+  how.queue = 1000;
+  Simulation s(how);
+  const TrialResult r = run(s, overload(50'000, 5));
+  const Recovery recovery = find_recovery(r, 3);
+  EXPECT_NEAR(static_cast<double>(recovery.lost_before), 3 * 5'000 - 1000, 5);
+  EXPECT_EQ(recovery.lost_after, 0U);
+  EXPECT_EQ(recovery.seconds, 0.0);
+  EXPECT_TRUE(recovery.has_recovered);
+  EXPECT_EQ(r.frames.lost, recovery.lost_before);
+}
+
+TEST(Accuracy, RecoveryIsTheTimeToTheLastLoss) {
+  for (const int deaf_ms : {1, 37, 500, 1790}) {
+    Impairment how;
+    how.deaf_from = 2'000'000'000;
+    how.deaf_until = 3'000'000'000 + deaf_ms * base::Nanos{1'000'000};
+    Simulation s(how);
+    const TrialResult r = run(s, overload(20'000, 5));
+    const Recovery recovery = find_recovery(r, 3);
+    EXPECT_NEAR(recovery.seconds * 1000, deaf_ms, 1);
+    EXPECT_TRUE(recovery.has_recovered);
+    EXPECT_NEAR(static_cast<double>(recovery.lost_before), 22'000, 2);
+    EXPECT_NEAR(static_cast<double>(recovery.lost_after), 10.0 * deaf_ms, 2);
+  }
+}
+
+TEST(Accuracy, ADeviceThatGoesOnLosingHasNotRecovered) {
+  Impairment how;
+  how.lose_share = 0.01;
+  Simulation s(how);
+  const Recovery recovery = find_recovery(run(s, overload(20'000, 5)), 3);
+  EXPECT_FALSE(recovery.has_recovered);
+  EXPECT_DOUBLE_EQ(recovery.seconds, 2);
+  EXPECT_FALSE(find_recovery({}, 3).lost_before > 0);
+}
+
+TEST(Accuracy, BothFamiliesAreMeasuredAlike) {
+  Impairment how;
+  how.lose_every = 7;  // prime to the mix's twelve frames
+  how.delay = 1'000'000;
+  for (const double share : {0.5, 1.0}) {
+    Simulation s(how);
+    TrialSpec spec = spec_of(20'000, 1);
+    spec.traffic.sizes = "imix";
+    spec.traffic.flows = 100;
+    spec.traffic.ipv6_share = share;
+    const TrialResult r = run(s, spec);
+    EXPECT_EQ(r.frames.intended, 20'000U);
+    EXPECT_EQ(r.frames.lost, 20'000U / 7);
+    EXPECT_EQ(r.frames.reordered + r.frames.corrupted + r.frames.unexpected, 0U);
+    expect_delay(r.latency_actual.percentile(0.5), 1'000'000);
+    // Sizes of the mix over IPv6 are 20 bytes more, full segments not.
+    const double more = 20.0 * 11 / 12 * share;
+    EXPECT_NEAR(r.received_l1_bps, 20'000 * 6.0 / 7 * (353.83 + more + 20) * 8, 2e5);
+  }
 }
 
 TEST(Accuracy, AttackFramesAreNeitherMeasuredNorLost) {

@@ -26,11 +26,12 @@ struct Impairment {
   std::uint64_t swap_every = 0;       // each such frame is held back ...
   base::Nanos swap_by = 0;            // ... for so long
   std::uint64_t duplicate_every = 0;
-  std::uint64_t corrupt_every = 0;  // one bit behind the Ethernet header
-  double rate_pps = 0;              // 0: none
-  std::size_t queue = 100;          // frames that may wait
-  std::set<std::uint64_t> wrong;    // numbers of frames that meet the other verdict
-  std::uint16_t denied_port = 0;    // frames from this source port are dropped
+  std::uint64_t corrupt_every = 0;            // one bit behind the Ethernet header
+  double rate_pps = 0;                        // 0: none
+  std::size_t queue = 100;                    // frames that may wait
+  std::set<std::uint64_t> wrong;              // numbers of frames that meet the other verdict
+  std::uint16_t denied_port = 0;              // frames from this source port are dropped
+  base::Nanos deaf_from = 0, deaf_until = 0;  // frames that come then are lost
 };
 
 // What it did.
@@ -100,7 +101,8 @@ class ImpairedPath {
     const bool is_unlucky =
         how_.lose_share > 0 &&
         below(mix64(number), 1'000'000) < static_cast<std::uint64_t>(how_.lose_share * 1e6);
-    if (hits(number, how_.lose_every) || is_unlucky) {
+    const bool is_deaf = now >= how_.deaf_from && now < how_.deaf_until;
+    if (hits(number, how_.lose_every) || is_unlucky || is_deaf) {
       ++counts_.lost;
       return drop(handle);
     }

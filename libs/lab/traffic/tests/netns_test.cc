@@ -123,5 +123,16 @@ TEST_F(Veth, ALinkThatIsDownIsNoLossOfOurs) {
   EXPECT_NEAR(r->loss_ratio, 1, 1e-9);
 }
 
+// DPDK alone would wait for ever.
+TEST(Endpoints, AGuestThatNoSwitchLooksForIsAnError) {
+  EndpointSpec spec;
+  spec.kind = "virtio";
+  spec.interface = "/tmp/labt-" + std::to_string(getpid()) + ".sock";
+  spec.is_server = true;
+  spec.peer_wait_s = 0.2;
+  EXPECT_FALSE(open_endpoint(spec).ok());
+  unlink(spec.interface.c_str());
+}
+
 }  // namespace
 }  // namespace merlon::lab

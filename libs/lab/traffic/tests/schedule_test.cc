@@ -49,6 +49,32 @@ TEST(Schedule, MaximumIsAlwaysDue) {
   EXPECT_EQ(s.duration(), 1'000'000'000);
 }
 
+TEST(Schedule, StepsHaveEachTheirRate) {
+  const auto s = Schedule::steps({{1.1, 0.5}, {0, 0.1}, {0.5, 0.4}}, 10'000, 2);
+  ASSERT_TRUE(s.ok()) << s.error().to_string();
+  EXPECT_EQ(s->count(), 11'000U + 4'000U);
+  EXPECT_EQ(s->due(0), 0);
+  EXPECT_NEAR(static_cast<double>(s->due(10'999)), 1e9 - 1e9 / 11'000, 2);
+  EXPECT_EQ(s->due(11'000), 1'200'000'000);
+  EXPECT_EQ(s->due(11'001), 1'200'200'000);
+  EXPECT_EQ(s->due(14'999), 1'200'000'000 + 3'999 * 200'000);
+  EXPECT_LT(s->due(14'999), s->duration());
+  for (std::uint64_t i = 1; i < s->count(); ++i) ASSERT_GE(s->due(i), s->due(i - 1));
+}
+
+TEST(Schedule, StepsAreRefusedWithTheReason) {
+  using Steps = std::vector<RateStep>;
+  for (const Steps& steps :
+       {Steps{}, Steps{{1, 0.5}}, Steps{{1, 0.5}, {1, 0.6}}, Steps{{-1, 1}}, Steps{{0, 1}},
+        Steps{{1, 0}, {1, 1}}, Steps{{1e9, 1}}, Steps(65, RateStep{1, 1.0 / 65})}) {
+    const auto s = Schedule::steps(steps, 1000, 1);
+    ASSERT_FALSE(s.ok());
+    EXPECT_FALSE(s.error().message.empty());
+  }
+  EXPECT_FALSE(Schedule::steps({{1, 1}}, 0, 1).ok());
+  EXPECT_FALSE(Schedule::steps({{1e4, 0.5}, {1e4, 0.5}}, 1e5, 3600).ok());
+}
+
 TEST(Schedule, RepeatsACapture) {
   auto times = std::make_shared<const std::vector<base::Nanos>>(
       std::vector<base::Nanos>{0, 10, 10, 700'000});

@@ -2,6 +2,9 @@
 // Whole trials over cables in memory: counts only, no times.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "merlon/lab_traffic/tester.h"
 
 namespace merlon::lab {
@@ -106,6 +109,63 @@ TEST(Tester, RefusesWhatItCannotSend) {
     EXPECT_EQ(r.error().code, base::Errc::kInvalidValue);
     EXPECT_NE(r.error().message.find(change.first), std::string::npos) << r.error().message;
   }
+}
+
+// A port whose reader is kept from it for a while, as by a busy machine.
+class SleepyPort final : public io::Port {
+ public:
+  explicit SleepyPort(std::unique_ptr<Endpoint> inner) : inner_(std::move(inner)) {}
+  void receive(unsigned queue, packet::Burst& burst, unsigned limit) noexcept override {
+    if (!has_slept_) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    has_slept_ = true;
+    inner_->port().receive(queue, burst, limit);
+  }
+  unsigned transmit(unsigned queue, void* const* handles, unsigned count) noexcept override {
+    return inner_->port().transmit(queue, handles, count);
+  }
+  void release(unsigned queue, void* const* handles, unsigned count) noexcept override {
+    inner_->port().release(queue, handles, count);
+  }
+  void* allocate(unsigned queue, std::uint32_t size, base::Byte*& data) noexcept override {
+    return inner_->port().allocate(queue, size, data);
+  }
+  void set_length(void* handle, std::uint32_t length) noexcept override {
+    inner_->port().set_length(handle, length);
+  }
+  [[nodiscard]] io::BufferKind buffer_kind() const noexcept override {
+    return inner_->port().buffer_kind();
+  }
+  [[nodiscard]] io::PortInfo info() const override { return inner_->port().info(); }
+  [[nodiscard]] io::PortCounters counters() const override { return inner_->port().counters(); }
+
+ private:
+  std::unique_ptr<Endpoint> inner_;
+  bool has_slept_ = false;
+};
+
+TEST(Tester, SilenceIsWhatTheReceiverListenedTo) {
+  EndpointSpec spec;
+  spec.kind = "ring";
+  spec.interface = "sleepy";
+  auto a = open_endpoint(spec), b = open_endpoint(spec);
+  ASSERT_TRUE(a.ok() && b.ok());
+  TesterSettings settings;
+  settings.drain_s = 0.1;
+  auto tester = Tester::create(
+      std::move(*a), make_endpoint(std::make_unique<SleepyPort>(std::move(*b))), settings);
+  ASSERT_TRUE(tester.ok());
+  const std::atomic<bool> stop{false};
+  const auto r = (*tester)->run(trial(2'000, 0.05), stop);
+  ASSERT_TRUE(r.ok()) << r.error().message;
+  EXPECT_EQ(r->frames.received, r->frames.offered);
+  EXPECT_EQ(r->frames.lost, 0u);
+}
+
+TEST(Tester, WaitsForAPathThatComesUp) {
+  auto tester = tester_over("path");
+  const auto passes = wait_for_path(*tester, 10);
+  ASSERT_TRUE(passes.ok());
+  EXPECT_TRUE(*passes);
 }
 
 TEST(Tester, EndsWhenToldTo) {

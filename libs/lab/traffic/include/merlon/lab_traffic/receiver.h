@@ -44,6 +44,11 @@ class Receiver {
   [[nodiscard]] base::Nanos last_arrival() const noexcept {
     return last_arrival_.load(std::memory_order_relaxed);  // any thread
   }
+  // Trial time of the last look that found every port empty. Silence is what somebody listened to:
+  // frames may wait while this thread is kept from its core.
+  [[nodiscard]] base::Nanos last_empty_look() const noexcept {
+    return last_empty_look_.load(std::memory_order_relaxed);  // any thread
+  }
   [[nodiscard]] const ReceiverUse& use() const noexcept { return use_; }
 
  private:
@@ -57,7 +62,7 @@ class Receiver {
   std::vector<Ear> ears_;
   std::unique_ptr<packet::Burst> burst_;
   ReceiverUse use_;
-  std::atomic<base::Nanos> last_arrival_{0};
+  std::atomic<base::Nanos> last_arrival_{0}, last_empty_look_{0};
 };
 
 }  // namespace merlon::lab

@@ -25,5 +25,9 @@ FrameKind recognise(base::ByteSpan frame, std::uint16_t trial, FrameTag& tag) no
 inline constexpr std::uint32_t kClientNetwork = 0x0a09'0000;  // 10.9.0.0/16
 inline constexpr std::uint32_t kServerNetwork = 0x0a0a'0000;  // 10.10.0.0/16
 inline constexpr std::uint32_t kAttackNetwork = 0x0a80'0000;  // 10.128.0.0/9
+// The first 64 bits of the IPv6 ones; the last 32 bits count hosts, as in IPv4.
+inline constexpr std::uint64_t kClientNetwork6 = 0x2001'0002'0000'0009;  // 2001:2:0:9::/64
+inline constexpr std::uint64_t kServerNetwork6 = 0x2001'0002'0000'000a;  // 2001:2:0:a::/64
+inline constexpr std::uint64_t kAttackNetwork6 = 0x2001'0002'0000'0080;  // 2001:2:0:80::/64
 
 }  // namespace merlon::lab

@@ -2,7 +2,8 @@
 #pragma once
 // When each frame of a stream is due. A pure function of the frame's number, so that sender,
 // receiver and evaluation agree without carrying it. immutable, any thread. Cost: a multiplication
-// per call (ramp: a square root; capture: a table look-up).
+// per call (ramp: a square root; capture: a table look-up; steps: a look
+// at each).
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,6 +26,13 @@ class Schedule {
   static base::Result<Schedule> repeat(std::shared_ptr<const std::vector<base::Nanos>> times,
                                        base::Nanos period, double duration_s);
 
+  // One rate after the other: each step's factor times `rate_pps` for its share of the duration.
+  // kInvalidValue also for none or more than kMaxSteps of them, a factor that is negative, no
+  // factor above 0, and shares that are not positive or don't make 1.
+  static base::Result<Schedule> steps(const std::vector<RateStep>& steps, double rate_pps,
+                                      double duration_s);
+  static constexpr std::size_t kMaxSteps = 64;
+
   // Due time of frame `number`, nanoseconds from the trial's start. 0 for kMaximum: always due.
   [[nodiscard]] base::Nanos due(std::uint64_t number) const noexcept;
   // Frames in all; kMaximum: 2^32 - 1, it ends with the duration.
@@ -33,7 +41,12 @@ class Schedule {
   [[nodiscard]] base::Nanos duration() const noexcept { return duration_; }
 
  private:
-  enum class Kind : std::uint8_t { kEven, kBurst, kRamp, kMaximum, kTimes };
+  enum class Kind : std::uint8_t { kEven, kBurst, kRamp, kMaximum, kTimes, kSteps };
+  struct Step {
+    std::uint64_t first = 0;  // number of its first frame
+    base::Nanos start = 0;
+    double gap = 0;
+  };
 
   Schedule() = default;
 
@@ -44,6 +57,7 @@ class Schedule {
   base::Nanos duration_ = 0;
   std::shared_ptr<const std::vector<base::Nanos>> times_;
   base::Nanos period_ = 0;
+  std::shared_ptr<const std::vector<Step>> steps_;  // those with frames
 };
 
 }  // namespace merlon::lab

@@ -28,10 +28,16 @@ inline constexpr std::size_t kMaxSequence = 16'384;     // frames before the seq
 
 struct SizeSequence {
   std::vector<SizeElement> elements;
+  // A mix by name, of messages rather than of sizes: over IPv6 its frames are longer
+  // (size_over_ipv6()).
+  bool is_mix = false;
 
   [[nodiscard]] double mean_size() const noexcept;
   [[nodiscard]] std::uint32_t smallest() const noexcept;
   [[nodiscard]] std::uint32_t largest() const noexcept;
+  // Size of an element's frame over IPv6: as stated, but of a mix 20 bytes more, up to a full
+  // segment.
+  [[nodiscard]] std::uint32_t size_over_ipv6(const SizeElement& element) const noexcept;
 };
 
 // The forms of TrafficSpec::sizes:

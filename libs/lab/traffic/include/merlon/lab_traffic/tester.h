@@ -17,10 +17,12 @@ namespace merlon::lab {
 struct EndpointSpec {
   // af_packet: own port on a kernel interface; ring: a cable in this process, the two endpoints
   // opened with one name are its ends; any other: a DPDK device string's driver.
-  std::string kind = "af_packet";  // af_packet | af_xdp | memif | tap | vhost | dpdk | ring
-  std::string interface;      // kernel interface, socket's path of memif and vhost, cable's name
+  // af_packet | af_xdp | memif | tap | vhost | virtio | dpdk | ring
+  std::string kind = "af_packet";
+  std::string interface;  // kernel interface, socket's path of memif, vhost, virtio, cable's name
   std::string net_namespace;  // name under /run/netns; empty: ours
-  bool is_server = false;     // memif
+  bool is_server = false;     // memif, vhost, virtio: makes the socket
+  double peer_wait_s = 10;    // virtio that is the server
   std::string device;         // kind dpdk: device string or PCI address
 };
 
@@ -74,5 +76,9 @@ class Tester {
   [[nodiscard]] virtual Endpoint& a() noexcept = 0;
   [[nodiscard]] virtual Endpoint* b() noexcept = 0;
 };
+
+// Sends a few frames to the first server again and again until one arrives: joints of shared memory
+// come up on their own time, port by port. False when none did.
+base::Result<bool> wait_for_path(Tester& tester, double seconds);
 
 }  // namespace merlon::lab
