@@ -9,20 +9,23 @@
 namespace merlon::lab {
 namespace {
 
-EndpointSpec kernel_endpoint(const std::string& net_namespace, const std::string& interface) {
+EndpointSpec kernel_endpoint(const std::string& port, const std::string& net_namespace,
+                             const std::string& interface) {
   EndpointSpec spec;
-  spec.kind = "af_packet";
+  spec.kind = port == "af_xdp" ? "af_xdp" : port == "af_packet" ? "dpdk" : "af_packet";
   spec.interface = interface;
   spec.net_namespace = net_namespace;
+  if (spec.kind == "dpdk") spec.device = "net_af_packet_" + interface + ",iface=" + interface;
   return spec;
 }
 
-// The device listens: it is there before the tester comes and stays when it goes.
-EndpointSpec memif_endpoint(const std::string& socket) {
+// With memif and virtio the device listens: it is there before the tester comes and stays when it
+// goes. A switch's vhost ports look for their guests again and again, so there the guests listen.
+EndpointSpec socket_endpoint(Medium medium, const std::string& socket) {
   EndpointSpec spec;
-  spec.kind = "memif";
+  spec.kind = medium == Medium::kMemif ? "memif" : medium == Medium::kVhost ? "virtio" : "vhost";
   spec.interface = socket;
-  spec.is_server = false;
+  spec.is_server = medium == Medium::kVhost;
   return spec;
 }
 
@@ -31,15 +34,43 @@ EndpointSpec memif_endpoint(const std::string& socket) {
 base::Result<std::unique_ptr<BuiltTopology>> BuiltTopology::build(
     std::shared_ptr<RunRegistry> registry, const Layout& layout, const Wishes& wishes) {
   std::unique_ptr<BuiltTopology> t(new BuiltTopology(std::move(registry), layout));
-  if (layout.is_memif) {
-    t->device_ports_ = {wishes.memif_folder + "/m0.sock", wishes.memif_folder + "/m1.sock"};
-    t->generator_ = memif_endpoint(t->device_ports_[0]);
-    t->sink_ = memif_endpoint(t->device_ports_[1]);
-  } else if (auto built = t->build_links(wishes); !built.ok()) {
-    return built.error();
-  }
+  base::Result<void> built;
+  if (layout.is_shared_memory())
+    t->build_sockets(wishes);
+  else if (layout.medium == Medium::kTap)
+    built = t->build_taps(wishes);
+  else
+    built = t->build_links(wishes);
+  if (!built.ok()) return built.error();
   t->draw_chain(wishes);
   return t;
+}
+
+void BuiltTopology::build_sockets(const Wishes& wishes) {
+  device_ports_ = {wishes.socket_folder + "/m0.sock", wishes.socket_folder + "/m1.sock"};
+  generator_ = socket_endpoint(layout_.medium, device_ports_[0]);
+  sink_ = socket_endpoint(layout_.medium, device_ports_[1]);
+}
+
+// The interfaces stay when the tester lets go of them, so the device can have them before.
+base::Result<void> BuiltTopology::build_taps(const Wishes& wishes) {
+  auto middle = space(layout_.device_space);
+  if (!middle.ok()) return middle.error();
+  device_namespace_ = *middle;
+  device_ports_ = {layout_.first_port, layout_.second_port};
+  for (const std::string& port : device_ports_) {
+    for (const Argv& words :
+         {Argv{"tuntap", "add", port, "mode", "tap", "multi_queue"},
+          Argv{"link", "set", port, "mtu", std::to_string(wishes.mtu), "promisc", "on", "up"}}) {
+      const Argv argv = Argv{"ip", "-n", *middle} + words;
+      commands_.push_back(shell_text(argv));
+      if (auto done = run_command(argv); !done.ok()) return done.error();
+    }
+  }
+  generator_ = kernel_endpoint("native", *middle, device_ports_[0]);
+  sink_ = kernel_endpoint("native", *middle, device_ports_[1]);
+  generator_.kind = sink_.kind = "tap";
+  return {};
 }
 
 base::Result<std::string> BuiltTopology::space(const std::string& role) {
@@ -62,10 +93,10 @@ base::Result<void> BuiltTopology::connect(const LinkEnd& near, const LinkEnd& fa
 base::Result<void> BuiltTopology::build_links(const Wishes& wishes) {
   auto from = space(layout_.generator_space);
   if (!from.ok()) return from.error();
-  generator_ = kernel_endpoint(*from, "g0");
+  generator_ = kernel_endpoint(wishes.tester_port, *from, "g0");
   auto to = layout_.is_loop ? from : space(layout_.sink_space);
   if (!to.ok()) return to.error();
-  sink_ = layout_.is_loop ? generator_ : kernel_endpoint(*to, "k0");
+  sink_ = layout_.is_loop ? generator_ : kernel_endpoint(wishes.tester_port, *to, "k0");
   if (!layout_.has_device) return connect({*from, "g0"}, {*to, "k0"}, wishes.mtu);
   auto middle = space(layout_.device_space);
   if (!middle.ok()) return middle.error();
@@ -124,8 +155,10 @@ base::Result<void> BuiltTopology::steer(int core) {
 }
 
 void BuiltTopology::draw_chain(const Wishes& wishes) {
-  if (layout_.is_memif) {
-    chain_ = {"gen", "memif", wishes.middle, "memif", "snk"};
+  if (layout_.is_shared_memory()) {
+    chain_ = {"gen", layout_.name, wishes.middle, layout_.name, "snk"};
+  } else if (layout_.medium == Medium::kTap) {
+    chain_ = {"gen", "tap s0", wishes.middle, "tap s1", "snk"};
   } else if (!layout_.has_device) {
     chain_ = {layout_.generator_space, "g0", "k0", layout_.sink_space};
   } else if (layout_.is_loop) {
@@ -142,7 +175,7 @@ void BuiltTopology::draw_chain(const Wishes& wishes) {
 base::Result<void> BuiltTopology::flap(double seconds) {
   if (cables_.empty()) {
     return make_error(base::Errc::kUnsupported,
-                      "shared memory has no link that could be interrupted");
+                      "topology " + layout_.name + " has no link that could be interrupted");
   }
   // The far end of the generator's cable: the generator itself keeps its interface and sees the
   // carrier go.

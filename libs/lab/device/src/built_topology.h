@@ -22,8 +22,11 @@ class BuiltTopology final : public Topology {
  public:
   struct Wishes {
     unsigned mtu = 1500;
-    std::string middle;        // what stands between the two ports, for the chain: "bridge"
-    std::string memif_folder;  // for sockets of shared memory
+    std::string middle;         // what stands between the two ports, for the chain: "bridge"
+    std::string socket_folder;  // for sockets of shared memory
+    // On kernel links, how the tester holds its two interfaces: "native" (its own packet socket),
+    // "af_packet" (DPDK's), "af_xdp".
+    std::string tester_port = "native";
     int receive_core =
         -1;  // >= 0: frames that reach the device are handled there (RPS), not in the sender's call
   };
@@ -41,13 +44,15 @@ class BuiltTopology final : public Topology {
   base::Result<void> flap(double seconds) override;
 
   [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
-  // From the generator to the sink; none with shared memory.
+  // From the generator to the sink; none with shared memory and taps.
   [[nodiscard]] const std::vector<Cable>& cables() const noexcept { return cables_; }
 
  private:
   BuiltTopology(std::shared_ptr<RunRegistry> registry, Layout layout)
       : registry_(std::move(registry)), layout_(std::move(layout)) {}
   base::Result<void> build_links(const Wishes& wishes);
+  base::Result<void> build_taps(const Wishes& wishes);
+  void build_sockets(const Wishes& wishes);
   base::Result<void> build_outer_bridges(const Wishes& wishes);
   base::Result<void> steer(int core);
   base::Result<std::string> space(const std::string& role);

@@ -100,7 +100,8 @@ base::Result<void> DeviceBase::build() {
   folder_ = *folder;
   BuiltTopology::Wishes wishes;
   wishes.middle = middle_name();
-  wishes.memif_folder = folder_;
+  wishes.socket_folder = folder_;
+  wishes.tester_port = option("tester_port", "native");
   wishes.mtu = static_cast<unsigned>(parse_count(option("mtu", "1500")).value_or(1500));
   if (const auto core = parse_count(option("receive_core")))
     wishes.receive_core = static_cast<int>(*core);
@@ -128,7 +129,7 @@ base::Result<void> DeviceBase::wait_until_forwarding() {
       std::chrono::seconds(parse_count(option("start_timeout_s")).value_or(patience_s()));
   const auto end = Clock::now() + limit;
   FrameProbe probe;
-  const bool has_links = !layout_.is_memif;
+  const bool has_links = layout_.medium == Medium::kLinks;
   if (has_links) {
     if (auto open = probe.open(topology_->generator(), topology_->sink()); !open.ok())
       return open.error();
@@ -252,6 +253,10 @@ std::vector<LayerCounter> DeviceBase::counters() const {
   for (const Cable& cable : topology_->cables()) {
     add(cable.near);
     add(cable.far);
+  }
+  if (layout_.medium == Medium::kTap) {
+    for (const std::string& port : topology_->device_ports())
+      add({topology_->device_namespace(), port});
   }
   add_counters(all);
   add_softnet(all);

@@ -84,7 +84,7 @@ base::Result<void> External::apply_rules(const RuleSet& rules) {
   if (loader.empty()) return DeviceBase::apply_rules(rules);
   std::string text;
   for (const BlockRule& r : block_rules(rules)) {
-    text += ip_text(r.source) + " " + ip_text(r.destination) + " " + std::to_string(r.source_port) +
+    text += r.source_text() + " " + r.destination_text() + " " + std::to_string(r.source_port) +
             " " + std::to_string(r.destination_port) + "\n";
   }
   if (auto written = write_file(folder() + "/rules.txt", text); !written.ok()) return written;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layout.h"
 
+#include <utility>
+
 namespace merlon::lab {
 namespace {
 
@@ -42,10 +44,13 @@ std::vector<Layout> make_layouts() {
   Layout chain = guest_path("chain3");
   chain.has_outer_bridges = true;
   all.push_back(chain);
-  Layout memory;
-  memory.name = "memif";
-  memory.is_memif = true;
-  all.push_back(memory);
+  for (const auto& [name, medium] :
+       {std::pair{"tap", Medium::kTap}, std::pair{"memif", Medium::kMemif},
+        std::pair{"vhost", Medium::kVhost}, std::pair{"virtio", Medium::kVirtio}}) {
+    all.emplace_back();
+    all.back().name = name;
+    all.back().medium = medium;
+  }
   Layout loop;
   loop.name = "loopback";
   loop.is_loop = true;

@@ -19,6 +19,12 @@ const Names& link_paths() {
   return kNames;
 }
 
+// How the tester may hold kernel interfaces; option tester_port.
+const Names& tester_ports() {
+  static const Names kNames{"native", "af_packet", "af_xdp"};
+  return kNames;
+}
+
 Names with(Names names, const Names& more) {
   names.insert(names.end(), more.begin(), more.end());
   return names;
@@ -33,33 +39,37 @@ const std::vector<Maker>& makers() {
   static const std::vector<Maker> kAll{
       {{"null", {"veth"}, {"direct", "path11"}, {"a cable: veth pair", "кабель: пара veth"}},
        make_cable},
-      {{"bridge", {"linux"}, link_paths(), {"Linux bridge", "мост Linux"}}, make_bridge},
+      {{"bridge", {"linux"}, with(link_paths(), {"tap"}), {"Linux bridge", "мост Linux"}},
+       make_bridge},
       {{"nftables",
         {"linear", "set", "ct", "routed", "routed-set", "routed-ct"},
-        link_paths(),
+        with(link_paths(), {"tap"}),
         {"Linux bridge or router with nftables rules",
          "мост или маршрутизатор Linux с правилами nftables"}},
        make_nftables},
       {{"ovs",
         {"normal", "openflow", "conntrack"},
-        link_paths(),
+        with(link_paths(), {"tap"}),
         {"Open vSwitch in user space", "Open vSwitch в пространстве пользователя"}},
        make_ovs},
       {{"ovs-kernel",
         {"normal", "openflow", "conntrack"},
-        link_paths(),
+        with(link_paths(), {"tap"}),
         {"Open vSwitch with the kernel's datapath", "Open vSwitch с коммутацией в ядре"}},
        make_ovs},
       {{"ovs-dpdk",
         {"normal", "openflow", "conntrack"},
-        link_paths(),
+        with(link_paths(), {"vhost"}),
         {"Open vSwitch with DPDK", "Open vSwitch с DPDK"}},
        make_ovs},
-      {{"merlon", {"wire", "tap"}, with(link_paths(), {"memif"}), {"Merlon", "Merlon"}},
+      {{"merlon",
+        {"wire", "tap"},
+        with(link_paths(), {"tap", "memif", "vhost"}),
+        {"Merlon", "Merlon"}},
        make_merlon},
       {{"testpmd",
         {"io", "mac", "macswap"},
-        with(link_paths(), {"memif", "loopback"}),
+        with(link_paths(), {"tap", "memif", "vhost", "virtio", "loopback"}),
         {"dpdk-testpmd: the limit of a port", "dpdk-testpmd: предел порта"}},
        make_testpmd},
       {{"external",
@@ -104,6 +114,10 @@ base::Result<std::unique_ptr<Device>> make_device(const DeviceSpec& wanted) {
   }
   if (!has({"host", "namespace", "vm"}, spec.place)) {
     return unknown("place", spec.place, {"host", "namespace", "vm"});
+  }
+  if (const auto port = spec.options.find("tester_port");
+      port != spec.options.end() && !has(tester_ports(), port->second)) {
+    return unknown("tester_port", port->second, tester_ports());
   }
   return maker->make(spec);
 }

@@ -100,13 +100,12 @@ base::Result<void> Merlon::start_switch(bool is_again) {
     setup_ = {};
     setup_.mode = spec_.mode;
     setup_.ports = built().device_ports();
-    setup_.port_kind = layout().is_memif ? "memif" : option("port", "native");
+    setup_.port_kind = layout().is_shared_memory() ? layout().name : option("port", "native");
     setup_.folder = folder();
     setup_.sessions = option("sessions");
-    setup_.more = option("config");
     setup_.sections = option("config");
     setup_.cores = cores();
-    if (spec_.mode == "tap" && !layout().is_memif) {
+    if (spec_.mode == "tap" && !layout().is_shared_memory()) {
       if (auto hub = make_hub(); !hub.ok()) return hub;
       setup_.ports = {"t1"};
     }
@@ -115,7 +114,7 @@ base::Result<void> Merlon::start_switch(bool is_again) {
   if (auto written = write_file(config_path(), configuration_); !written.ok()) return written;
   ProcessSpec process;
   process.name = "merlond";
-  process.net_namespace = layout().is_memif ? std::string() : built().device_namespace();
+  process.net_namespace = layout().is_shared_memory() ? std::string() : built().device_namespace();
   // DPDK's sockets and locks in the device's folder instead of the machine's.
   process.environment = {{"RUNTIME_DIRECTORY", folder()}};
   const fs::path place(folder());
@@ -159,7 +158,7 @@ void Merlon::add_counters(std::vector<LayerCounter>& counters) const {
       taken += c.delta;
   }
   // DPDK's packet-socket ports don't count what the kernel drops before their ring.
-  if (!own.empty() && setup_.mode == "wire" && !layout().is_memif) {
+  if (!own.empty() && setup_.mode == "wire" && !layout().is_shared_memory()) {
     add_receive_gap(counters, "merlon receive rings", taken);
   }
   counters.insert(counters.end(), own.begin(), own.end());

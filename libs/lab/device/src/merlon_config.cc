@@ -20,6 +20,8 @@ std::string port_text(const MerlonSetup& setup, std::size_t i) {
     return "{device: \"net_memif" + number + ",role=server,socket=" + port +
            ",socket-abstract=no\"}";
   }
+  if (setup.port_kind == "vhost")
+    return "{device: \"net_vhost" + number + ",iface=" + port + ",client=1\"}";
   return "{device: \"net_" + setup.port_kind + number + ",iface=" + port + "\"}";
 }
 
@@ -37,8 +39,8 @@ void add_rules(std::string& text, const RuleSet& rules) {
   }
   std::size_t number = 0;
   for (const BlockRule& r : block_rules(rules)) {
-    text += "    - {id: block-" + std::to_string(++number) + ", source: " + ip_text(r.source) +
-            ", destination: " + ip_text(r.destination) + ", service: udp/" +
+    text += "    - {id: block-" + std::to_string(++number) + ", source: " + "\"" + r.source_text() +
+            "\"" + ", destination: " + "\"" + r.destination_text() + "\"" + ", service: udp/" +
             std::to_string(r.destination_port) + ", action: drop}\n";
   }
   text += "    - {id: allow, action: permit}\n";
@@ -86,18 +88,18 @@ std::string merlon_config(const MerlonSetup& setup, const RuleSet& rules) {
   if (setup.mode == "tap") {
     // A mirror carries both directions: networks tell the zones apart.
     text += "zones:\n  clients: {ports: [" + names +
-            "], networks: [10.9.0.0/16]}\n  servers: {ports: [" + names +
+            "], networks: [10.9.0.0/16, \"2001:2:0:9::/64\"]}\n  servers: {ports: [" + names +
             "], networks: [0.0.0.0/0, \"::/0\"]}\n";
   } else {
     text += "zones:\n  clients: {ports: p0}\n  servers: {ports: p1}\n";
   }
   text += setup.sections;
+  if (!setup.sections.empty() && !setup.sections.ends_with('\n')) text += '\n';
   if (!setup.sessions.empty()) text += "sessions: {max: " + setup.sessions + "}\n";
   // Frames of a trial are no real conversations; whole connections are judged strictly.
   if (!rules.is_per_connection) text += "tcp: {window: loose, midstream: true}\n";
   text += "policy:\n  default: drop\n  rules:\n";
   add_rules(text, rules);
-  if (!setup.more.empty()) text += setup.more + (setup.more.ends_with('\n') ? "" : "\n");
   return text;
 }
 

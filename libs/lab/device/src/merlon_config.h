@@ -13,11 +13,10 @@ namespace merlon::lab {
 
 struct MerlonSetup {
   std::string mode = "wire";         // wire | tap
-  std::string port_kind = "native";  // native | af_packet | af_xdp | memif
-  std::vector<std::string> ports;    // interfaces, or socket paths of memif
+  std::string port_kind = "native";  // native | af_packet | af_xdp | memif | vhost
+  std::vector<std::string> ports;    // interfaces, or socket paths of memif and vhost
   std::string folder;                // for state, events
   std::string sessions;              // largest number of sessions; empty: Merlon's own default
-  std::string more;                  // further sections, appended as they are
   std::vector<int> cores;            // one worker on each; empty: one worker, unbound
   std::string sections;              // further sections, as text (option "config")
 };

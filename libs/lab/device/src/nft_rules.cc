@@ -11,24 +11,28 @@ std::string port_text(std::uint16_t port) { return std::to_string(port); }
 
 void add_linear(std::string& text, const std::vector<BlockRule>& rules) {
   for (const BlockRule& r : rules) {
-    text += "    ip saddr " + ip_text(r.source) + " ip daddr " + ip_text(r.destination) +
-            " udp sport " + port_text(r.source_port) + " udp dport " +
+    const std::string family = r.is_ipv6 ? "ip6" : "ip";
+    text += "    " + family + " saddr " + r.source_text() + " " + family + " daddr " +
+            r.destination_text() + " udp sport " + port_text(r.source_port) + " udp dport " +
             port_text(r.destination_port) + " counter name blocked drop\n";
   }
 }
 
-void add_set(std::string& text, const std::vector<BlockRule>& rules) {
-  text +=
-      "  set blocks {\n    type ipv4_addr . ipv4_addr . inet_service . inet_service\n    elements "
-      "= {";
-  const char* separator = "\n";
+// Of one family; false when there are none.
+bool add_set(std::string& text, const std::vector<BlockRule>& rules, bool is_ipv6) {
+  std::string elements;
   for (const BlockRule& r : rules) {
-    text += separator;
-    text += "      " + ip_text(r.source) + " . " + ip_text(r.destination) + " . " +
-            port_text(r.source_port) + " . " + port_text(r.destination_port);
-    separator = ",\n";
+    if (r.is_ipv6 != is_ipv6) continue;
+    elements += std::string(elements.empty() ? "" : ",") + "\n      " + r.source_text() + " . " +
+                r.destination_text() + " . " + port_text(r.source_port) + " . " +
+                port_text(r.destination_port);
   }
-  text += "\n    }\n  }\n";
+  if (elements.empty()) return false;
+  const std::string type = is_ipv6 ? "ipv6_addr" : "ipv4_addr";
+  text += std::string("  set ") + (is_ipv6 ? "blocks6" : "blocks") + " {\n    type " + type +
+          " . " + type + " . inet_service . inet_service\n    elements = {" + elements +
+          "\n    }\n  }\n";
+  return true;
 }
 
 }  // namespace
@@ -48,7 +52,8 @@ std::string nft_text(const NftStyle& style, const RuleSet& rules) {
   for (const char* name : {"oracle", "blocked", "allowed", "invalid"}) {
     text += "  counter " + std::string(name) + " { }\n";
   }
-  if (style.is_set && !blocks.empty()) add_set(text, blocks);
+  const bool has_set = style.is_set && add_set(text, blocks, false);
+  const bool has_set6 = style.is_set && add_set(text, blocks, true);
   text += "  chain forward {\n    type filter hook forward priority 0; policy accept;\n";
   if (style.has_conntrack) {
     text += "    ct state established,related counter name allowed accept\n";
@@ -59,11 +64,10 @@ std::string nft_text(const NftStyle& style, const RuleSet& rules) {
     text += "    udp dport " + port + " counter name oracle drop\n    tcp dport " + port +
             " counter name oracle drop\n";
   }
-  if (style.is_set && !blocks.empty()) {
-    text += "    ip saddr . ip daddr . udp sport . udp dport @blocks counter name blocked drop\n";
-  } else {
-    add_linear(text, blocks);
-  }
+  if (!style.is_set) add_linear(text, blocks);
+  const std::string ports = " . udp sport . udp dport @blocks";
+  if (has_set) text += "    ip saddr . ip daddr" + ports + " counter name blocked drop\n";
+  if (has_set6) text += "    ip6 saddr . ip6 daddr" + ports + "6 counter name blocked drop\n";
   return text + "    counter name allowed accept\n  }\n}\n";
 }
 

@@ -61,9 +61,17 @@ base::Result<void> Nftables::make_router() {
   // Clients are behind the first port, servers behind the second; each port takes the address that
   // frames are sent to.
   const struct {
-    const char *net, *port_mac, *peer_ip, *peer_mac;
-  } sides[]{{"10.9.0.0/16", kServerMac, "10.9.255.254", kClientMac},
-            {"10.10.0.0/16", kClientMac, "10.10.255.254", kServerMac}};
+    const char *net, *peer_ip, *net6, *peer_ip6, *port_mac, *peer_mac;
+  } sides[]{
+      {"10.9.0.0/16", "10.9.255.254", "2001:2:0:9::/64", "fe80::9", kServerMac, kClientMac},
+      {"10.10.0.0/16", "10.10.255.254", "2001:2:0:a::/64", "fe80::a", kClientMac, kServerMac}};
+  if (auto done =
+          run(inside({"sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0",
+                      "net.ipv4.conf.default.rp_filter=0", "net.ipv6.conf.all.disable_ipv6=0",
+                      "net.ipv6.conf.all.accept_dad=0", "net.ipv6.conf.all.forwarding=1"}));
+      !done.ok()) {
+    return done.error();
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     const Argv ip{"ip", "-n", built().device_namespace()};
     const auto& s = sides[i];
@@ -71,15 +79,12 @@ base::Result<void> Nftables::make_router() {
          {Argv{"link", "set", ports[i], "address", s.port_mac},
           Argv{"neigh", "replace", s.peer_ip, "lladdr", s.peer_mac, "dev", ports[i], "nud",
                "permanent"},
-          Argv{"route", "replace", s.net, "via", s.peer_ip, "dev", ports[i], "onlink"}}) {
+          Argv{"route", "replace", s.net, "via", s.peer_ip, "dev", ports[i], "onlink"},
+          Argv{"-6", "neigh", "replace", s.peer_ip6, "lladdr", s.peer_mac, "dev", ports[i], "nud",
+               "permanent"},
+          Argv{"-6", "route", "replace", s.net6, "via", s.peer_ip6, "dev", ports[i]}}) {
       if (auto done = run(ip + words); !done.ok()) return done.error();
     }
-  }
-  if (auto done =
-          run(inside({"sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0",
-                      "net.ipv4.conf.default.rp_filter=0"}));
-      !done.ok()) {
-    return done.error();
   }
   return {};
 }

@@ -128,7 +128,7 @@ base::Result<void> OpenVswitch::start_daemon() {
   ProcessSpec daemon;
   daemon.name = "ovs-vswitchd";
   daemon.argv = {program(), database(), "--unixctl=" + at("vs.ctl"), "-vconsole:warn"};
-  daemon.net_namespace = built().device_namespace();
+  daemon.net_namespace = built().device_namespace();  // none with shared memory
   daemon.environment = {{"RUNTIME_DIRECTORY", folder()},
                         {"OVS_RUNDIR", folder()},
                         {"OVS_LOGDIR", folder()},
@@ -140,6 +140,18 @@ base::Result<void> OpenVswitch::start_daemon() {
 
 Argv OpenVswitch::port_words(std::size_t i) const {
   const std::string port = built().device_ports()[i], number = std::to_string(i);
+  if (layout().medium == Medium::kVhost) {
+    return {"--",
+            "add-port",
+            "br0",
+            "d" + number,
+            "--",
+            "set",
+            "Interface",
+            "d" + number,
+            "type=dpdkvhostuserclient",
+            "options:vhost-server-path=" + port};
+  }
   if (!is_dpdk()) return {"--", "add-port", "br0", port};
   if (option("port") == "afxdp") {
     return {"--", "add-port", "br0", port, "--", "set", "Interface", port, "type=afxdp"};
@@ -249,7 +261,7 @@ void OpenVswitch::add_counters(std::vector<LayerCounter>& counters) const {
       if (!is_time) add("ovs datapath", name, value, name == "miss with failed upcall");
     }
     const auto received = pmd.find("packets received");
-    if (received != pmd.end()) {
+    if (received != pmd.end() && !layout().is_shared_memory()) {
       add_receive_gap(counters, "ovs receive queues", static_cast<std::int64_t>(received->second));
     }
   }

@@ -12,15 +12,17 @@ namespace {
 // Drops in a table ("table=1," or nothing): the oracle's above all, then those that don't match.
 void add_drops(std::string& text, const std::string& table, const RuleSet& rules) {
   if (rules.has_drop_rule) {
-    for (const char* protocol : {"udp", "tcp"}) {
+    for (const char* protocol : {"udp", "tcp", "udp6", "tcp6"}) {
       text += fmt::format("cookie=1,{}priority=200,{},tp_dst={},actions=drop\n", table, protocol,
                           kDropPort);
     }
   }
   for (const BlockRule& r : block_rules(rules)) {
-    text += fmt::format(
-        "cookie=2,{}priority=100,udp,nw_src={},nw_dst={},tp_src={},tp_dst={},actions=drop\n", table,
-        ip_text(r.source), ip_text(r.destination), r.source_port, r.destination_port);
+    const bool is_v6 = r.is_ipv6;
+    text += fmt::format("cookie=2,{}priority=100,{},{}={},{}={},tp_src={},tp_dst={},actions=drop\n",
+                        table, is_v6 ? "udp6" : "udp", is_v6 ? "ipv6_src" : "nw_src",
+                        r.source_text(), is_v6 ? "ipv6_dst" : "nw_dst", r.destination_text(),
+                        r.source_port, r.destination_port);
   }
 }
 
@@ -34,11 +36,16 @@ std::string ovs_flows(const std::string& mode, const RuleSet& rules, const std::
   }
   // Every IP packet is tracked; known connections pass, the first packet of a new one meets the
   // rules.
-  text += "table=0,priority=10,ip,actions=ct(table=1)\ntable=0,priority=1,actions=" + last + "\n";
-  text += "table=1,priority=300,ip,ct_state=+trk+est,actions=" + last + "\n";
-  if (rules.is_per_connection) text += "table=1,priority=300,ip,ct_state=+trk+inv,actions=drop\n";
+  text += "table=0,priority=1,actions=" + last + "\n";
+  for (const char* family : {"ip", "ipv6"}) {
+    text += fmt::format("table=0,priority=10,{},actions=ct(table=1)\n", family);
+    text += fmt::format("table=1,priority=300,{},ct_state=+trk+est,actions={}\n", family, last);
+    if (rules.is_per_connection)
+      text += fmt::format("table=1,priority=300,{},ct_state=+trk+inv,actions=drop\n", family);
+    text += fmt::format("table=1,priority=1,{},actions=ct(commit),{}\n", family, last);
+  }
   add_drops(text, "table=1,", rules);
-  return text + "table=1,priority=1,ip,actions=ct(commit)," + last + "\n";
+  return text;
 }
 
 NamedCounts parse_pmd_stats(std::string_view text) {

@@ -32,10 +32,20 @@ class Testpmd final : public DeviceBase {
  private:
   [[nodiscard]] std::string program() const { return option("binary", "dpdk-testpmd"); }
   [[nodiscard]] std::string port_kind() const {
-    return layout().is_memif ? "memif" : option("port", "af_packet");
+    switch (layout().medium) {
+      case Medium::kMemif:
+      case Medium::kVhost:
+      case Medium::kVirtio:
+        return layout().name;
+      case Medium::kTap:
+      case Medium::kLinks:
+        break;
+    }
+    return option("port", "af_packet");
   }
   [[nodiscard]] std::string telemetry() const { return folder() + "/dpdk/lab/dpdk_telemetry.v2"; }
   [[nodiscard]] std::string device_text(std::size_t i) const;
+  [[nodiscard]] Argv memory_words() const;
   [[nodiscard]] std::string core_list() const;
 };
 
@@ -62,7 +72,19 @@ std::string Testpmd::device_text(std::size_t i) const {
   if (port_kind() == "memif") {
     return "net_memif" + number + ",role=server,socket=" + port + ",socket-abstract=no";
   }
+  if (port_kind() == "vhost") return "net_vhost" + number + ",iface=" + port + ",client=1";
+  if (port_kind() == "virtio") return "net_virtio_user" + number + ",path=" + port + ",server=1";
   return "net_" + port_kind() + number + ",iface=" + port;
+}
+
+Argv Testpmd::memory_words() const {
+  Argv words = free_huge_mib() >= kMemoryMib
+                   ? Argv{"--in-memory", "-m", std::to_string(kMemoryMib)}
+                   : Argv{"--no-huge", "-m", std::to_string(2 * kMemoryMib)};
+  // A guest's memory is mapped by its switch: it needs a file behind it, if only in memory, and the
+  // protocol names eight of them at most.
+  if (port_kind() == "virtio") words.push_back("--single-file-segments");
+  return words;
 }
 
 std::string Testpmd::core_list() const {
@@ -77,16 +99,12 @@ std::string Testpmd::core_list() const {
 base::Result<void> Testpmd::start_switch(bool) {
   ProcessSpec process;
   process.name = "testpmd";
-  process.net_namespace = layout().is_memif ? std::string() : built().device_namespace();
+  process.net_namespace = layout().is_shared_memory() ? std::string() : built().device_namespace();
   // Sockets and locks in the device's folder instead of the machine's.
   process.environment = {{"RUNTIME_DIRECTORY", folder()}};
   process.argv = {program(), "--lcores=" + core_list(), "--main-lcore=0", "--no-pci",
                   "--file-prefix=lab"};
-  if (free_huge_mib() >= kMemoryMib) {
-    process.argv = process.argv + Argv{"--in-memory", "-m", std::to_string(kMemoryMib)};
-  } else {
-    process.argv = process.argv + Argv{"--no-huge", "-m", std::to_string(2 * kMemoryMib)};
-  }
+  process.argv = process.argv + memory_words();
   const std::size_t ports = built().device_ports().size();
   for (std::size_t i = 0; i < ports; ++i) process.argv.push_back("--vdev=" + device_text(i));
   process.argv =
@@ -102,10 +120,16 @@ base::Result<void> Testpmd::start_switch(bool) {
 }
 
 base::Result<void> Testpmd::look_ready() {
-  // It has statistics as soon as its ports are started; its own words stay in its buffer.
+  // A guest that listens starts when its switch, the tester, has come: port by port.
+  if (port_kind() == "virtio") {
+    std::error_code problem;
+    if (std::filesystem::exists(built().device_ports().front(), problem)) return {};
+    return make_error(base::Errc::kConflict, "it does not listen yet");
+  }
+  // Its own words stay in its buffer. Statistics of a vhost port that is not started yet kill it.
   const std::string last = std::to_string(built().device_ports().size() - 1);
-  const auto answer = ask_dpdk(telemetry(), "/ethdev/stats," + last);
-  if (answer.ok() && answer->find("ipackets") != std::string::npos) return {};
+  const auto answer = ask_dpdk(telemetry(), "/ethdev/info," + last);
+  if (answer.ok() && answer->find("\"dev_started\":1") != std::string::npos) return {};
   return make_error(base::Errc::kConflict, "it does not answer yet");
 }
 
@@ -121,7 +145,8 @@ void Testpmd::add_counters(std::vector<LayerCounter>& counters) const {
       taken += c.delta;
   }
   // Its packet-socket ports don't count what the kernel drops before their ring.
-  if (!own.empty() && !layout().is_memif) add_receive_gap(counters, "testpmd receive rings", taken);
+  if (!own.empty() && !layout().is_shared_memory())
+    add_receive_gap(counters, "testpmd receive rings", taken);
   counters.insert(counters.end(), own.begin(), own.end());
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 
 #include "layout.h"
@@ -135,6 +136,36 @@ TEST(NftRules, LinearAndSetHoldTheSameRules) {
   EXPECT_THAT(as_set, HasSubstr("table inet lab"));
   EXPECT_THAT(as_set, HasSubstr(ip_text(first.source) + " . " + ip_text(first.destination)));
   EXPECT_THAT(as_set, HasSubstr("@blocks"));
+}
+
+TEST(BlockRules, ShareOfIpv6IsSpreadEvenly) {
+  RuleSet set;
+  set.count = 100;
+  set.ipv6_share = 0.3;
+  const auto rules = block_rules(set);
+  EXPECT_EQ(std::count_if(rules.begin(), rules.end(), [](const auto& r) { return r.is_ipv6; }), 30);
+  EXPECT_FALSE(rules[0].is_ipv6);
+  BlockRule rule;
+  rule.source = 0xac10ff01;
+  EXPECT_EQ(rule.source_text(), "172.16.255.1");
+  rule.is_ipv6 = true;
+  EXPECT_EQ(rule.source_text(), "2001:2:0:ac10::ac10:ff01");
+}
+
+TEST(NftRules, EachFamilyHasItsOwnRulesAndSet) {
+  RuleSet set;
+  set.count = 4;
+  set.ipv6_share = 0.5;
+  const std::string linear = nft_text(nft_style("linear"), set);
+  EXPECT_THAT(linear, HasSubstr("    ip saddr 172."));
+  EXPECT_THAT(linear, HasSubstr("    ip6 saddr 2001:2:0:ac10::"));
+  const std::string both = nft_text(nft_style("set"), set);
+  EXPECT_THAT(both, HasSubstr("@blocks counter"));
+  EXPECT_THAT(both, HasSubstr("@blocks6 counter"));
+  set.ipv6_share = 1;
+  const std::string six = nft_text(nft_style("set"), set);
+  EXPECT_EQ(six.find("@blocks counter"), std::string::npos);
+  EXPECT_EQ(six.find("ipv4_addr"), std::string::npos);
 }
 
 TEST(NftRules, ReadsCounters) {

@@ -135,6 +135,12 @@ TEST(MerlonConfig, HasTheRulesInOrder) {
   EXPECT_LT(text.find("id: block-2"), allow);
   EXPECT_EQ(text.find("id: block-3"), std::string::npos);
   EXPECT_THAT(text, HasSubstr("midstream: true"));
+  rules.ipv6_share = 1;
+  EXPECT_THAT(merlon_config(setup, rules), HasSubstr("source: \"2001:2:0:ac10::"));
+  setup.sections = "limits:\n  x: 1";  // given by a plan
+  const std::string once = merlon_config(setup, rules);
+  EXPECT_EQ(once.find("limits:"), once.rfind("limits:"));
+  EXPECT_THAT(once, HasSubstr("x: 1\n"));
   rules.is_per_connection = true;
   EXPECT_EQ(merlon_config(setup, rules).find("midstream"), std::string::npos);
 }

@@ -8,7 +8,9 @@
 namespace merlon::lab {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(DeviceTest, OvsNormalForwards) {
   START_OR_SKIP(device_spec("ovs", "normal", "path8"));
@@ -74,9 +76,16 @@ TEST(OvsText, FlowsOfEachMode) {
   const std::string flows = ovs_flows("openflow", rules, "NORMAL");
   std::size_t lines = 0;
   for (const char c : flows) lines += c == '\n' ? 1 : 0;
-  EXPECT_EQ(lines, 6U);
-  EXPECT_THAT(flows, HasSubstr("tp_dst=6666,actions=drop"));
-  EXPECT_THAT(ovs_flows("conntrack", rules, "NORMAL"), HasSubstr("ct(commit),NORMAL"));
+  EXPECT_EQ(lines, 4U + 3U + 1U);  // the oracle's of both protocols and families, the allow
+  EXPECT_THAT(flows, HasSubstr("udp,tp_dst=6666,actions=drop"));
+  EXPECT_THAT(flows, HasSubstr("tcp6,tp_dst=6666,actions=drop"));
+  EXPECT_THAT(flows, Not(HasSubstr("ipv6_src")));
+  const std::string tracked = ovs_flows("conntrack", rules, "NORMAL");
+  EXPECT_THAT(tracked, HasSubstr("priority=1,ip,actions=ct(commit),NORMAL"));
+  EXPECT_THAT(tracked, HasSubstr("priority=1,ipv6,actions=ct(commit),NORMAL"));
+  rules.ipv6_share = 1;
+  EXPECT_THAT(ovs_flows("openflow", rules, "NORMAL"),
+              AllOf(HasSubstr("udp6,ipv6_src=2001:2:0:ac10::"), Not(HasSubstr("nw_src"))));
 }
 
 TEST(OvsText, ReadsPmdStatistics) {

@@ -25,6 +25,7 @@ struct RuleSet {
   bool has_drop_rule =
       false;  // a rule that drops kDropPort, so that the oracle has something to see
   bool is_per_connection = false;  // stateful allow where the device knows state
+  double ipv6_share = 0;           // of the non-matching rules, as TrafficSpec has it of the frames
   std::uint64_t seed = 1;
 };
 
