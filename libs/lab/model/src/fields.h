@@ -42,11 +42,42 @@ void describe(V& v, T& t) {
   v.field("trials", t.trials, "ids, in order");
 }
 
+template <class V, Is<PairedTrials> T>
+void describe(V& v, T& t) {
+  v.object("paired_trials", "two trials that were measured next to each other");
+  v.field("a", t.a, "id of side A's");
+  v.field("b", t.b, "id of side B's");
+  v.field("ratio", t.ratio, "B / A");
+}
+
+template <class V, Is<PairedOutcome> T>
+void describe(V& v, T& t) {
+  v.object("paired_outcome", "one figure of two devices that were measured in turn, A B B A");
+  v.field("figure", t.figure, "name of the compared figure");
+  v.field("is_higher_better", t.is_higher_better, "what the verdict rests on");
+  v.field("a", t.a, "median of side A over the pairs that count");
+  v.field("b", t.b, "median of side B over the pairs that count");
+  v.field("ratio", t.ratio, "B / A, median of the pairs' ratios");
+  v.field("low", t.low, "lower end of the ratio's 95 % interval");
+  v.field("high", t.high, "upper end");
+  v.field("noise", t.noise, "ratios of equal things lie within 1 - noise .. 1 + noise");
+  v.field("limit", t.limit, "the larger of noise and of what matters");
+  v.field("pair_count", t.pair_count, "pairs that count");
+  v.field("same_pair_count", t.same_pair_count, "neighbours of one side");
+  v.field("dropped_count", t.dropped_count,
+          "pairs left out: a side was contaminated, or had no figure above 0");
+  v.field("verdict", t.verdict, "better | worse | same | undecided: B against A");
+  v.field("sentence", t.sentence, "the verdict with its figures");
+  v.field("ended", t.ended, "why no more pairs were measured");
+  v.field("pairs", t.pairs, "that count, in order of time");
+}
+
 template <class V, Is<Row> T>
 void describe(V& v, T& t) {
   v.object("row", "one experiment of the plan");
   v.field("id", t.id, "unique in the run");
-  v.field("parent", t.parent, "row that led to this one; empty: from the plan");
+  v.field("parent", t.parent,
+          "row that led to this one, or whose side B it is; empty: from the plan");
   v.field("reason", t.reason, "why it was added");
   v.field("title", t.title, "shown name");
   v.field("suite", t.suite, "search | rates | rfc2544.latency | ...");
@@ -66,6 +97,9 @@ void describe(V& v, T& t) {
   v.field("commands", t.commands, "that set the device up");
   v.field("chain", t.chain, "boxes and links from generator to sink, as drawn");
   v.field("device_config", t.device_config, "dump of the device's configuration");
+  v.field_since(1, "against", t.against, "id of the row that is side B; empty: not paired");
+  v.field_since(1, "compared", t.compared, "figures of a paired row; the first decides its end");
+  v.field_since(1, "paired", t.paired, "outcome of each compared figure");
 }
 
 template <class V, Is<ChartSpec> T>

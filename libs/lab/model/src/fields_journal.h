@@ -29,6 +29,20 @@ void describe(V& v, T& t) {
   v.field("reason", t.reason, "why");
 }
 
+struct RowSetupRecord {
+  std::string row;
+  std::vector<std::string> commands, chain;
+  std::string device_config;
+};
+template <class V, Is<RowSetupRecord> T>
+void describe(V& v, T& t) {
+  v.object("row_setup", "how a row's device was set up");
+  v.field("row", t.row, "id");
+  v.field("commands", t.commands, "that set the device up");
+  v.field("chain", t.chain, "boxes and links from generator to sink, as drawn");
+  v.field("device_config", t.device_config, "dump of the device's configuration");
+}
+
 struct EndRecord {
   double finished = 0;
   bool is_partial = false;

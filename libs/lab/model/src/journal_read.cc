@@ -35,6 +35,7 @@ class JournalReader {
   void on_row(const InputJson& json);
   void on_row_state(const InputJson& json);
   void on_row_result(const InputJson& json);
+  void on_row_setup(const InputJson& json);
   void on_trial(const InputJson& json);
   void on_resume(const InputJson& json);
   void on_end(const InputJson& json);
@@ -90,6 +91,17 @@ void JournalReader::on_row_result(const InputJson& json) {
   if (Row* known = row_of(row.id)) *known = std::move(row);
 }
 
+void JournalReader::on_row_setup(const InputJson& json) {
+  RowSetupRecord record;
+  read_value(json, record, state_);
+  if (!state_.ok()) return;
+  if (Row* row = row_of(record.row)) {
+    row->commands = std::move(record.commands);
+    row->chain = std::move(record.chain);
+    row->device_config = std::move(record.device_config);
+  }
+}
+
 void JournalReader::on_trial(const InputJson& json) {
   TrialResult trial;
   read_value(json, trial, state_);
@@ -128,6 +140,7 @@ void JournalReader::read_record(const std::string& kind, const InputJson& body) 
       {"row", &JournalReader::on_row},
       {"row_state", &JournalReader::on_row_state},
       {"row_result", &JournalReader::on_row_result},
+      {"row_setup", &JournalReader::on_row_setup},
       {"trial", &JournalReader::on_trial},
       {"resume", &JournalReader::on_resume},
       {"end", &JournalReader::on_end},

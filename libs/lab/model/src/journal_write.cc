@@ -143,6 +143,10 @@ base::Result<void> JournalWriter::row_state(const std::string& row, RowState sta
 base::Result<void> JournalWriter::row_result(const Row& row) {
   return state_->append_value("row_result", row);
 }
+base::Result<void> JournalWriter::row_setup(const Row& row) {
+  return state_->append_value("row_setup",
+                              RowSetupRecord{row.id, row.commands, row.chain, row.device_config});
+}
 base::Result<void> JournalWriter::decision(const JournalDecision& decision) {
   return state_->append_value("decision", decision);
 }

@@ -64,6 +64,10 @@ class LabJournal : public ::testing::Test {
     ASSERT_TRUE(writer.row_state("r2", RowState::kSkipped, {"no time", "нет времени"}).ok());
     second.state = RowState::kSkipped;
     second.state_reason = {"no time", "нет времени"};
+    second.commands = {"ip link add"};
+    second.chain = {"generator", "sink"};
+    second.device_config = "nothing";
+    ASSERT_TRUE(writer.row_setup(second).ok());
     run_.findings.push_back(filled<Finding>());
     ASSERT_TRUE(writer.finding(run_.findings[0]).ok());
     ASSERT_TRUE(writer.sync().ok());
@@ -98,7 +102,7 @@ TEST_F(LabJournal, RebuildsTheRun) {
   EXPECT_EQ(to_json(journal->run), to_json(run_));
   EXPECT_TRUE(journal->is_finished);
   EXPECT_EQ(journal->plan_hash, "hash");
-  EXPECT_EQ(journal->record_count, 11U);
+  EXPECT_EQ(journal->record_count, 12U);
   EXPECT_EQ(journal->size, text().size());
   EXPECT_TRUE(journal->notes.empty());
   ASSERT_EQ(journal->decisions.size(), 1U);

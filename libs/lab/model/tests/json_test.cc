@@ -40,6 +40,7 @@ TEST(LabJson, DeclaresEveryMember) {
 #define MERLON_CHECK_MEMBERS(T) check(#T, test::member_count<T>(), test::field_count<T>())
   MERLON_CHECK_MEMBERS(Text);
   MERLON_CHECK_MEMBERS(FieldPattern);
+  MERLON_CHECK_MEMBERS(RateStep);
   MERLON_CHECK_MEMBERS(TrafficSpec);
   MERLON_CHECK_MEMBERS(TrialSpec);
   MERLON_CHECK_MEMBERS(FrameCounts);
@@ -50,6 +51,8 @@ TEST(LabJson, DeclaresEveryMember) {
   MERLON_CHECK_MEMBERS(DeviceSpec);
   MERLON_CHECK_MEMBERS(Goal);
   MERLON_CHECK_MEMBERS(GoalResult);
+  MERLON_CHECK_MEMBERS(PairedTrials);
+  MERLON_CHECK_MEMBERS(PairedOutcome);
   MERLON_CHECK_MEMBERS(Row);
   MERLON_CHECK_MEMBERS(ChartSpec);
   MERLON_CHECK_MEMBERS(Finding);
@@ -57,6 +60,7 @@ TEST(LabJson, DeclaresEveryMember) {
   MERLON_CHECK_MEMBERS(Calibration);
   MERLON_CHECK_MEMBERS(LabRun);
   MERLON_CHECK_MEMBERS(JournalDecision);
+  MERLON_CHECK_MEMBERS(RowSetupRecord);
 #undef MERLON_CHECK_MEMBERS
 }
 
@@ -156,6 +160,17 @@ TEST(LabJson, PassesOverUnknownFieldsOfANewerMinorOnly) {
   EXPECT_EQ(error_of(tree).path, "trials[0].frames.losst");
   tree["schema_minor"] = kSchemaMinor + 1;
   EXPECT_TRUE(run_from_json(text_of(tree)).ok());
+}
+
+TEST(LabJson, ReadsFilesOfAnOlderMinor) {
+  Tree tree = filled_tree();
+  for (Tree& row : tree["rows"])
+    for (const char* field : {"against", "compared", "paired"}) row.erase(field);
+  EXPECT_FALSE(run_from_json(text_of(tree)).ok());
+  tree["schema_minor"] = 0;
+  const auto run = run_from_json(text_of(tree));
+  ASSERT_TRUE(run.ok()) << run.error().to_string();
+  EXPECT_TRUE(run->rows[0].paired.empty());
 }
 
 TEST(LabJson, RefusesOtherSchemasAndVersions) {

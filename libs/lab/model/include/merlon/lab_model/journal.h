@@ -6,7 +6,8 @@
 //
 // Each line: {"n": 0, 1, 2, ..., "record": kind, ...}. Kinds: run (first: the run without rows and
 // trials, plan_hash, versions), environment, calibration, row (added), row_state, row_result (the
-// row as it ended), decision, trial, finding, resume, end. A line counts when its newline is there.
+// row as it ended), row_setup, decision, trial, finding, resume, end. A line counts when its
+// newline is there.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -71,6 +72,9 @@ class JournalWriter {
   base::Result<void> row(const Row& row);
   base::Result<void> row_state(const std::string& row, RowState state, const Text& reason);
   base::Result<void> row_result(const Row& row);
+  // Its commands, chain and device's configuration, as soon as they are known: a row all of whose
+  // trials are in the journal is not set up again.
+  base::Result<void> row_setup(const Row& row);
   base::Result<void> decision(const JournalDecision& decision);
   base::Result<void> trial(const TrialResult& trial);
   base::Result<void> finding(const Finding& finding);

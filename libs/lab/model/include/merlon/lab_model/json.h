@@ -21,7 +21,7 @@
 
 namespace merlon::lab {
 
-inline constexpr int kSchemaMinor = 0;
+inline constexpr int kSchemaMinor = 1;
 
 struct ReadLimits {
   std::size_t text_size = std::size_t{256}

@@ -3,6 +3,7 @@
 // A run: the plan's rows with their trials and searches, the machine, the findings; what
 // result.json holds and what reports and comparisons read. Values only; JSON and its versioned
 // schema in json.h. control-only.
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -50,9 +51,33 @@ struct GoalResult {
   std::vector<std::string> trials;  // ids, in order
 };
 
+// Two trials that were measured next to each other, one of each side.
+struct PairedTrials {
+  std::string a, b;  // ids
+  double ratio = 0;  // B / A
+};
+
+// One figure of two devices that were measured in turn.
+struct PairedOutcome {
+  std::string figure;  // "packets_per_cpu_s", "latency_p50_us", ...
+  bool is_higher_better = true;
+  double a = 0, b = 0;                // medians over the pairs that count
+  double ratio = 0;                   // B / A: median of the pairs' ratios
+  double low = 0, high = 0;           // its 95 % interval
+  double noise = 0;                   // ratios of equal things lie within 1 - noise .. 1 + noise
+  double limit = 0;                   // the larger of noise and of what matters
+  std::uint32_t pair_count = 0;       // that count
+  std::uint32_t same_pair_count = 0;  // neighbours of one side; the noise rests on them
+  std::uint32_t dropped_count = 0;    // pairs left out: a side contaminated, or no figure above 0
+  std::string verdict;                // "better" | "worse" | "same" | "undecided": B against A
+  Text sentence;                      // the verdict with its figures
+  Text ended;                         // why no more pairs were measured
+  std::vector<PairedTrials> pairs;
+};
+
 struct Row {
   std::string id;
-  std::string parent;  // row that led to this one; empty: from the plan
+  std::string parent;  // row that led to this one, or whose side B it is; empty: from the plan
   Text reason;         // why it was added
   Text title;
   std::string suite;  // "search", "rates", "rfc2544.latency", "rfc9411.cps", "reset", ...
@@ -73,6 +98,10 @@ struct Row {
   std::vector<std::string> commands;      // that set the device up
   std::vector<std::string> chain;  // boxes and links from generator to sink (Topology::chain())
   std::string device_config;       // dump
+  // Of a paired row, which is side A. Side B is a row of its own, with this one as its parent.
+  std::string against;                // id of side B's row; empty: not paired
+  std::vector<std::string> compared;  // figures; the first one decides when it is enough
+  std::vector<PairedOutcome> paired;  // of these figures
 };
 
 // A chart that the plan asks for; the report draws it from rows and trials.
