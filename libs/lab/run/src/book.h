@@ -49,6 +49,8 @@ class Book {
   base::Result<void> add_row(Row row);
   // The row as it stands in run(), state included.
   base::Result<void> row_state(const Row& row);
+  // How its device was set up, as it stands in run().
+  base::Result<void> row_setup(const Row& row) { return journal_.row_setup(row); }
   base::Result<void> trial(TrialResult result);
   // `number` counts the row's decisions from 1: those that an earlier session took are in the
   // journal already.

@@ -14,7 +14,7 @@ double need_s(const Row& row) {
   return suite == nullptr ? 0 : suite->need_s(row);
 }
 
-void Budget::spend(const TrialResult& trial, const DeviceSpec& device) {
+void Budget::spend(const TrialResult& trial, const DeviceSpec& device, bool is_new) {
   spent_s_ += trial.effective_s;
   const auto known = std::find_if(starts_.begin(), starts_.end(), [&](const auto& entry) {
     return is_same_device(entry.first, device);
@@ -25,7 +25,7 @@ void Budget::spend(const TrialResult& trial, const DeviceSpec& device) {
     start_s = setup->second;
     starts_.emplace_back(device, start_s);
   }
-  if (!last_ || !is_same_device(*last_, device)) spent_s_ += start_s;
+  if (is_new || !last_ || !is_same_device(*last_, device)) spent_s_ += start_s;
   last_ = device;
 }
 

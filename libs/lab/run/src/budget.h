@@ -22,8 +22,9 @@ class Budget {
  public:
   explicit Budget(double total_s) : total_s_(total_s) {}
 
-  // A trial of a row with that device, in the order of the run.
-  void spend(const TrialResult& trial, const DeviceSpec& device);
+  // A trial of a row with that device, in the order of the run; `is_new`: started for it in any
+  // case.
+  void spend(const TrialResult& trial, const DeviceSpec& device, bool is_new = false);
   [[nodiscard]] double spent_s() const noexcept { return spent_s_; }
   // Of rows: what is kept for the last calibration is taken off already.
   [[nodiscard]] double left_s() const noexcept { return total_s_ - spent_s_ - kCalibrationS; }

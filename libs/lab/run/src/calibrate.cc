@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "manager.h"
@@ -34,6 +35,7 @@ TrafficSpec plain(TrafficSpec traffic) {
   traffic.drop_share = 0;
   traffic.is_bidirectional = false;
   traffic.capture.clear();
+  traffic.ipv6_share = 0;
   traffic.protocol = "udp";  // costs the tester the same, and fits into 64 bytes
   traffic.pacing = Pacing::kConstant;
   return traffic;
@@ -150,9 +152,10 @@ Result<void> Manager::calibrate(const std::string& when) {
 
 const PathLimits& Manager::null_path(const Row& row) {
   static const PathLimits kUnknown{};
-  // A cable in memory has a ceiling of its own that the veth cable says nothing about; whole
-  // connections too.
-  if (row.device.topology == "memif" || row.device.topology == "loopback" ||
+  // What is no veth cable between our own ports has a ceiling of its own that the cable says
+  // nothing about; whole connections too.
+  static const std::set<std::string> kOthers{"memif", "vhost", "virtio", "tap", "loopback"};
+  if (kOthers.contains(row.device.topology) || row.device.options.contains("tester_port") ||
       row.suite.starts_with("rfc9411") || row.suite.starts_with("connection_")) {
     return kUnknown;
   }

@@ -27,7 +27,8 @@ std::string si(double value);
 // Nothing of what it needs was measured: says which rows and why not.
 void not_available(const Run& run, Finding& finding, const std::string& start);
 
-// checks_quick.cc, checks_vswitch.cc, checks_firewall.cc
+// checks_ab.cc, checks_quick.cc, checks_vswitch.cc, checks_firewall.cc
+std::vector<Check> ab_checks();
 std::vector<Check> quick_checks();
 std::vector<Check> vswitch_checks();
 std::vector<Check> firewall_checks();

@@ -45,6 +45,7 @@ Row grown(const Row& parent, const std::string& id, const PlanAddition& addition
   row.kpis.clear();
   row.spreads.clear();
   row.commands.clear();
+  row.chain.clear();
   row.device_config.clear();
   return row;
 }

@@ -19,6 +19,7 @@ struct Standing {
   double setup_s = 0;  // not yet accounted to a trial
   double load_s = 0;
   bool has_drop_rule = false, is_per_connection = false;
+  double ipv6_share = 0;  // of the rules
 };
 
 class Manager {
@@ -39,6 +40,8 @@ class Manager {
   base::Result<void> run_rows();
   base::Result<void> run_row(Row& row, const std::vector<const Row*>& rest);
   base::Result<void> run_group(const std::vector<Row*>& group, const std::vector<const Row*>& rest);
+  base::Result<void> run_pair(Row& a, const std::vector<const Row*>& rest);
+  base::Result<std::size_t> run_next(const std::vector<Row*>& pending, std::size_t first);
   void subtract_cable(Row& row);
   base::Result<void> finish_row(Row& row, const base::Result<void>& outcome);
   base::Result<bool> grow();
@@ -49,10 +52,15 @@ class Manager {
   base::Result<void> set_state(Row& row, RowState state, Text reason);
 
   // One trial under an id of its own: from the journal, or measured on a device that is started for
-  // it.
+  // it. `warm_up` is the row's own when it asked for one before: a device that had to be started
+  // for this trial gets it once more.
   base::Result<TrialResult> trial(Row& row, const std::string& id, const TrialRequest& request,
-                                  const PathLimits& path);
-  base::Result<void> stand(Row& row);
+                                  const PathLimits& path, const TrialRequest* warm_up = nullptr);
+  base::Result<void> keep_setup(Row& row);
+  // True when the device was started now.
+  base::Result<bool> stand(Row& row);
+  base::Result<void> warm_again(const std::string& id, const TrialRequest& warm_up,
+                                const PathLimits& path);
   void take_down();
   [[nodiscard]] std::vector<const TrialResult*> trials_of(const std::string& row) const;
 

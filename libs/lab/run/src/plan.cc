@@ -22,6 +22,7 @@ struct Entry {
 
 constexpr std::array kPlans{
     Entry{"quick", quick_plan},
+    Entry{"ab", ab_plan},
     Entry{"vswitch-openflow", vswitch_openflow_plan},
     Entry{"ngfw-emix", ngfw_emix_plan},
     Entry{"dfw-4000x120k", dfw_plan},

@@ -19,21 +19,17 @@ ChartSpec bars(std::string id, Text title, std::string y, std::string rows) {
   return chart(std::move(id), "bars", std::move(title), "row", std::move(y), "", std::move(rows));
 }
 
-// "function" names what is switched on, for charts; "needs" what the build must have for that, and
-// "config" the sections of Merlon's configuration that switch it on.
+// "function" names what is measured, for charts; "needs" what the build must have for that.
+// Sections that would switch it on are left to plans of users: their names are the build's to
+// choose.
 std::map<std::string, std::string> options_of(const std::string& function,
                                               const std::string& needs) {
   std::map<std::string, std::string> options{{"function", function}};
-  if (needs.empty()) return options;
-  options["needs"] = needs;
-  if (needs.find("ddos") != std::string::npos) options["config"] += "guard: {enabled: true}\n";
-  if (needs.find("detection") != std::string::npos)
-    options["config"] += "detect: {enabled: true}\n";
-  if (needs.find("offload") != std::string::npos) options["config"] += "offload: {enabled: true}\n";
+  if (!needs.empty()) options["needs"] = needs;
   return options;
 }
 
-const Text kOffered{"TX: offered, frames per second", "TX: предложено, кадров в секунду"};
+const Text kOffered{"TX: offered", "TX: подано"};
 
 }  // namespace
 
@@ -79,11 +75,11 @@ Plan ngfw_emix_plan() {
       plan.rows.push_back(std::move(row));
     }
   }
-  for (const char* id : {"merlon", "linux"}) {
-    Row row = row_of(fmt::format("starved.{}", id),
-                     {fmt::format("{} with a neighbour on its core", id),
-                      fmt::format("{} с соседом на его ядре", id)},
-                     "starvation", std::string(id) == "merlon" ? direct : plain);
+  for (const Set& set : {sets[1], sets[3]}) {
+    Row row = row_of(
+        fmt::format("starved.{}", set.id),
+        {set.title.en + ", with a neighbour on its core", set.title.ru + ", с соседом на ядре"},
+        "starvation", set.device);
     row.traffic.sizes = "emix";
     row.traffic.flows = 1000;
     row.rate_pps = 120'000;
@@ -97,7 +93,7 @@ Plan ngfw_emix_plan() {
               {fmt::format("RX against TX, {}", sizes), fmt::format("RX против TX, {}", sizes)},
               "offered_pps", "received_pps", "device", "");
     rx_tx.x_title = kOffered;
-    rx_tx.y_title = {"RX: received, frames per second", "RX: принято, кадров в секунду"};
+    rx_tx.y_title = {"RX: received", "RX: принято"};
     rx_tx.is_log_x = rx_tx.is_log_y = true;
     rx_tx.rows = fmt::format("{}.", sizes);
     plan.charts.push_back(std::move(rx_tx));
@@ -247,12 +243,12 @@ Plan monitor_core_plan() {
     for (const double flows : {1.0, 100.0, 10'000.0, 100'000.0, 1'000'000.0}) {
       DeviceSpec device = merlon_device("tap", 0);
       device.options = options_of(function.id, function.needs);
-      Row row = row_of(fmt::format("flows.{}.{}", function.id, static_cast<unsigned>(flows)),
-                       {fmt::format("{}, SYN flood of {} flows", function.title.en,
-                                    static_cast<unsigned>(flows)),
-                        fmt::format("{}, SYN-флуд из {} потоков", function.title.ru,
-                                    static_cast<unsigned>(flows))},
-                       "monitor", device);
+      Row row = row_of(
+          fmt::format("flows.{}.{}", function.id, static_cast<unsigned>(flows)),
+          {fmt::format("{}, SYN flood, flows: {}", function.title.en, static_cast<unsigned>(flows)),
+           fmt::format("{}, SYN-флуд, потоков: {}", function.title.ru,
+                       static_cast<unsigned>(flows))},
+          "monitor", device);
       // The flood is SYNs of 64 bytes from so many sources; a little marked traffic tells what
       // happens to others.
       row.traffic.attack = AttackKind::kSynFlood;
@@ -284,7 +280,7 @@ Plan monitor_core_plan() {
                            "Пакетов в секунду на ядро от числа потоков"},
                           "flows", "monitored_pps", "function", "flows.");
   flows.x_title = {"flows", "потоков"};
-  flows.y_title = {"packets taken in per second", "принято пакетов в секунду"};
+  flows.y_title = {"packets taken in", "принято пакетов"};
   flows.is_log_x = true;
   plan.charts.push_back(flows);
   plan.charts.push_back(bars("mixed",

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "merlon/lab_run/plan.h"
 #include "plan_words.h"
+#include "plans.h"
 
 namespace merlon::lab {
 
@@ -61,8 +63,15 @@ class Printer {
             std::string_view otherwise) {
     if (value != otherwise) line(depth, key, quoted(value));
   }
-  void flag(unsigned depth, std::string_view key, bool value) {
-    if (value) line(depth, key, "true");
+  void flag(unsigned depth, std::string_view key, bool value, bool otherwise = false) {
+    if (value != otherwise) line(depth, key, value ? "true" : "false");
+  }
+  void family(unsigned depth, double ipv6_share, double otherwise) {
+    if (ipv6_share == otherwise) return;
+    std::string text = fmt::format("{}", ipv6_share);
+    for (const auto& [name, share] : kFamilies)
+      if (share == ipv6_share) text = name;
+    line(depth, "family", text);
   }
   void pattern(unsigned depth, std::string_view key, const FieldPattern& p,
                const FieldPattern& otherwise) {
@@ -86,10 +95,11 @@ class Printer {
   std::string out_;
 };
 
-void print_traffic(Printer& p, const TrafficSpec& t) {
-  const TrafficSpec d;
+// What differs from `d`.
+void print_traffic(Printer& p, const TrafficSpec& t, const TrafficSpec& d) {
   p.word(3, "sizes", t.sizes, d.sizes);
   p.word(3, "protocol", t.protocol, d.protocol);
+  p.family(3, t.ipv6_share, d.ipv6_share);
   p.pattern(3, "source_mac", t.source_mac, d.source_mac);
   p.pattern(3, "destination_mac", t.destination_mac, d.destination_mac);
   p.pattern(3, "source_ip", t.source_ip, d.source_ip);
@@ -98,33 +108,56 @@ void print_traffic(Printer& p, const TrafficSpec& t) {
   p.pattern(3, "destination_port", t.destination_port, d.destination_port);
   p.pattern(3, "vlan", t.vlan, d.vlan);
   p.number(3, "flows", t.flows, d.flows);
-  p.flag(3, "random_order", t.is_random_flow_order);
-  p.flag(3, "bidirectional", t.is_bidirectional);
-  p.word(3, "pacing", word_of(kPacings, t.pacing), "constant");
+  p.flag(3, "random_order", t.is_random_flow_order, d.is_random_flow_order);
+  p.flag(3, "bidirectional", t.is_bidirectional, d.is_bidirectional);
+  p.word(3, "pacing", word_of(kPacings, t.pacing), word_of(kPacings, d.pacing));
   p.number(3, "burst", t.burst_frames, d.burst_frames);
+  p.section(3, "steps", [&] {
+    for (const RateStep& s : t.steps)
+      p.raw(fmt::format("        - {{factor: {}, share: {}}}\n", s.factor, s.share));
+  });
   p.word(3, "capture", t.capture, d.capture);
   p.number(3, "drop_share", t.drop_share, d.drop_share);
-  p.word(3, "attack", word_of(kAttacks, t.attack), "none");
+  p.word(3, "attack", word_of(kAttacks, t.attack), word_of(kAttacks, d.attack));
   p.number(3, "attack_rate", t.attack_pps, d.attack_pps);
   p.number(3, "attack_sources", t.attack_sources, d.attack_sources);
 }
 
-void print_row(Printer& p, const Row& row) {
+void print_device(Printer& p, const DeviceSpec& device) {
+  const DeviceSpec d;
+  p.word(3, "driver", device.driver, "");
+  p.word(3, "mode", device.mode, "");
+  p.word(3, "topology", device.topology, "");
+  p.word(3, "place", device.place, d.place);
+  p.number(3, "rules", device.rules, d.rules);
+  p.section(3, "options", [&] {
+    for (const auto& [key, value] : device.options) p.line(4, quoted(key), quoted(value));
+  });
+}
+
+// Side B of a paired row; the reader makes a row of it again.
+void print_against(Printer& p, const Row& row, const Row& other) {
+  p.section(2, "against", [&] {
+    if (const Text usual = other_title(row);
+        other.title.en != usual.en || other.title.ru != usual.ru)
+      p.text(3, "title", other.title);
+    // Never empty: a device without any word is one, too.
+    if (other.device.driver.empty()) p.line(3, "driver", quoted(""));
+    print_device(p, other.device);
+  });
+  p.section(2, "against_traffic", [&] { print_traffic(p, other.traffic, row.traffic); });
+  p.section(2, "compare", [&] {
+    for (const std::string& figure : row.compared) p.raw("      - " + quoted(figure) + "\n");
+  });
+}
+
+void print_row(Printer& p, const Row& row, const Row* other) {
   const Row d;
   p.raw(fmt::format("  - id: {}\n", quoted(row.id)));
   p.text(2, "title", row.title);
   p.line(2, "suite", row.suite);
-  p.section(2, "device", [&] {
-    p.word(3, "driver", row.device.driver, "");
-    p.word(3, "mode", row.device.mode, "");
-    p.word(3, "topology", row.device.topology, "");
-    p.word(3, "place", row.device.place, d.device.place);
-    p.number(3, "rules", row.device.rules, d.device.rules);
-    p.section(3, "options", [&] {
-      for (const auto& [key, value] : row.device.options) p.line(4, quoted(key), quoted(value));
-    });
-  });
-  p.section(2, "traffic", [&] { print_traffic(p, row.traffic); });
+  p.section(2, "device", [&] { print_device(p, row.device); });
+  p.section(2, "traffic", [&] { print_traffic(p, row.traffic, d.traffic); });
   p.number(2, "rate", row.rate_pps, d.rate_pps);
   p.number(2, "duration", row.duration_s, d.duration_s);
   p.number(2, "repeats", row.repeats, d.repeats);
@@ -140,6 +173,13 @@ void print_row(Printer& p, const Row& row) {
     for (const auto& [key, value] : row.parameters)
       p.line(3, quoted(key), fmt::format("{}", value));
   });
+  if (other != nullptr) print_against(p, row, *other);
+}
+
+const Row* row_of_id(const Plan& plan, const std::string& id) {
+  const auto found = std::find_if(plan.rows.begin(), plan.rows.end(),
+                                  [&](const Row& row) { return row.id == id; });
+  return id.empty() || found == plan.rows.end() ? nullptr : &*found;
 }
 
 void print_chart(Printer& p, const ChartSpec& chart) {
@@ -170,7 +210,8 @@ std::string print_plan(const Plan& plan) {
         fmt::format("{{loss_ok: {}, loss_high: {}, width: {}, max_rows: {}}}", plan.growth.loss_ok,
                     plan.growth.loss_high, plan.growth.width, plan.growth.max_rows));
   p.section(0, "rows", [&] {
-    for (const Row& row : plan.rows) print_row(p, row);
+    for (const Row& row : plan.rows)
+      if (row.parent.empty()) print_row(p, row, row_of_id(plan, row.against));
   });
   p.section(0, "charts", [&] {
     for (const ChartSpec& chart : plan.charts) print_chart(p, chart);
@@ -199,11 +240,37 @@ Result<void> choose_rows(Plan& plan, const std::vector<std::string>& starts) {
                    {},
                    "rows: " + known,
                    {}};
-  std::erase_if(plan.rows, [&](const Row& row) {
-    return std::none_of(starts.begin(), starts.end(),
-                        [&](const std::string& start) { return row.id.starts_with(start); });
-  });
+  const auto is_wanted = [&](const Row& row) {
+    return std::any_of(starts.begin(), starts.end(),
+                       [&](const std::string& start) { return row.id.starts_with(start); });
+  };
+  std::set<std::string> wanted;
+  for (const Row& row : plan.rows) {
+    if (!is_wanted(row)) continue;
+    // Neither side of a pair says anything alone.
+    for (const std::string& id : {row.id, row.against, row.parent}) wanted.insert(id);
+  }
+  std::erase_if(plan.rows, [&](const Row& row) { return !wanted.contains(row.id); });
   return {};
+}
+
+Text other_title(const Row& a) {
+  return {a.title.en.empty() ? a.id + ", side B" : a.title.en + ", side B",
+          a.title.ru.empty() ? a.id + ", сторона B" : a.title.ru + ", сторона B"};
+}
+
+Row other_side(Row& a, Text title, DeviceSpec device, TrafficSpec traffic) {
+  Row b = a;
+  b.id = a.id + ".b";
+  b.parent = a.id;
+  b.reason = {"side B of " + a.id, "сторона B строки " + a.id};
+  b.title = title.en.empty() ? other_title(a) : std::move(title);
+  b.device = std::move(device);
+  b.traffic = std::move(traffic);
+  b.compared.clear();
+  b.against.clear();
+  a.against = b.id;
+  return b;
 }
 
 Row at_interval(Row row, double interval_us) {

@@ -149,7 +149,7 @@ Plan quick_plan() {
       chart("rules", "lines", {"Cost of a frame against rules", "Цена кадра от числа правил"},
             "rules", "cost_ns", "device", "*.max");
   cost.x_title = {"rules before the one that matches", "правил до совпавшего"};
-  cost.y_title = {"CPU time per frame above the cable, ns", "время ЦП на кадр сверх кабеля, нс"};
+  cost.y_title = {"CPU time per frame above the cable", "время CPU на кадр сверх кабеля"};
   plan.charts.push_back(cost);
   plan.charts.push_back(
       chart("latency", "percentiles",

@@ -5,12 +5,14 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "merlon/lab_run/plan.h"
 #include "merlon/lab_run/suite.h"
 #include "merlon/lab_search/search.h"
 #include "plan_tree.h"
 #include "plan_words.h"
+#include "plans.h"
 
 namespace merlon::lab {
 
@@ -31,12 +33,53 @@ void read_pattern(PlanMap& map, const char* key, FieldPattern& out) {
   pattern.finish();
 }
 
-void read_traffic(PlanMap& map, TrafficSpec& out) {
-  const YAML::Node node = map.take("traffic");
+// A name, or the share of IPv6.
+void read_family(PlanMap& traffic, double& ipv6_share) {
+  const YAML::Node node = traffic.take("family");
+  std::string given;
+  if (!node || !traffic.scalar(node, "family", given)) return;
+  for (const auto& [name, share] : kFamilies) {
+    if (name != given) continue;
+    ipv6_share = share;
+    return;
+  }
+  if (!given.empty() && given.front() >= '0' && given.front() <= '9')
+    traffic.share("family", ipv6_share);
+  else
+    traffic.fail(node, "family", fmt::format("\"{}\" is no family", given),
+                 "one of: ipv4, ipv6, mixed; or the share of IPv6, such as 30 %");
+}
+
+void read_steps(PlanMap& traffic, TrafficSpec& out) {
+  const YAML::Node node = traffic.take("steps");
   if (!node) return;
-  PlanMap traffic(node, map.path_of("traffic"), map.file(), map.errors());
+  if (!node.IsSequence()) {
+    traffic.fail(node, "steps", "a list is wanted here",
+                 "[{factor: 1.1, share: 60 %}, {factor: 0.5, share: 40 %}]");
+    return;
+  }
+  for (const auto& item : node) {
+    const std::string path = traffic.path_of(fmt::format("steps[{}]", out.steps.size()));
+    PlanMap step(item, path, traffic.file(), traffic.errors());
+    RateStep& into = out.steps.emplace_back();
+    step.number("factor", into.factor, 0, 1e6);
+    step.share("share", into.share);
+    step.finish();
+  }
+  double shares = 0;
+  for (const RateStep& step : out.steps) shares += step.share;
+  constexpr double kRounding = 1e-6;
+  if (std::abs(shares - 1) > kRounding)
+    traffic.fail(node, "steps", fmt::format("the shares make {}", shares), "they must make 1");
+}
+
+void read_traffic(PlanMap& map, const char* key, TrafficSpec& out) {
+  const YAML::Node node = map.take(key);
+  if (!node) return;
+  PlanMap traffic(node, map.path_of(key), map.file(), map.errors());
   traffic.text("sizes", out.sizes);
   traffic.text("protocol", out.protocol);
+  read_family(traffic, out.ipv6_share);
   read_pattern(traffic, "source_mac", out.source_mac);
   read_pattern(traffic, "destination_mac", out.destination_mac);
   read_pattern(traffic, "source_ip", out.source_ip);
@@ -49,28 +92,50 @@ void read_traffic(PlanMap& map, TrafficSpec& out) {
   traffic.flag("bidirectional", out.is_bidirectional);
   traffic.word("pacing", out.pacing, kPacings);
   traffic.whole("burst", out.burst_frames, 1, 10'000'000);
+  read_steps(traffic, out);
   traffic.text("capture", out.capture);
   traffic.share("drop_share", out.drop_share);
   traffic.word("attack", out.attack, kAttacks);
   traffic.rate("attack_rate", out.attack_pps);
-  traffic.whole("attack_sources", out.attack_sources, 1, 10'000'000);
+  traffic.whole("attack_sources", out.attack_sources, 1, kMaxAttackSources);
   traffic.finish();
 }
 
-void read_device(PlanMap& map, DeviceSpec& out) {
-  const YAML::Node node = map.take("device");
-  if (!node) return;
-  PlanMap device(node, map.path_of("device"), map.file(), map.errors());
+void read_device(PlanMap& device, DeviceSpec& out) {
   device.text("driver", out.driver);
   device.text("mode", out.mode);
   device.text("topology", out.topology);
   device.text("place", out.place);
   device.whole("rules", out.rules, 0, 1'000'000);
   if (const YAML::Node options = device.take("options")) {
-    PlanMap free(options, device.path_of("options"), map.file(), map.errors());
+    PlanMap free(options, device.path_of("options"), device.file(), device.errors());
     for (const auto& [key, value] : free.items()) free.scalar(value, key, out.options[key]);
   }
   device.finish();
+}
+
+// The other side of a paired row, with what is the same on both; nothing when none is named.
+std::optional<Row> read_against(PlanMap& row, Row& a) {
+  const YAML::Node node = row.take("against");
+  row.texts("compare", a.compared);
+  TrafficSpec traffic = a.traffic;
+  read_traffic(row, "against_traffic", traffic);
+  const bool is_paired = a.suite == "paired";
+  if (!node && is_paired) row.fail(row.node(), "against", "a paired row needs another device");
+  if (node && !is_paired)
+    row.fail(node, "against", "only rows of the suite \"paired\" have another device");
+  if (!is_paired && !a.compared.empty())
+    row.fail(row.take("compare"), "compare", "only rows of the suite \"paired\" compare");
+  for (const std::string& figure : a.compared)
+    if (const auto why = why_not_comparable(a, figure))
+      row.fail(row.take("compare"), "compare", figure + " " + *why);
+  if (!node) return std::nullopt;
+  PlanMap device(node, row.path_of("against"), row.file(), row.errors());
+  Text title;
+  device.text("title", title);
+  DeviceSpec spec;
+  read_device(device, spec);
+  return other_side(a, std::move(title), std::move(spec), std::move(traffic));
 }
 
 void read_goal(const YAML::Node& node, const std::string& path, PlanMap& row, Goal& out) {
@@ -94,8 +159,10 @@ void read_goal(const YAML::Node& node, const std::string& path, PlanMap& row, Go
   goal.finish();
 }
 
+// A row, or the two of a pair.
 void read_row(const YAML::Node& node, std::size_t number, const std::string& file,
-              base::Errors& errors, Row& out) {
+              base::Errors& errors, std::vector<Row>& rows) {
+  Row& out = rows.emplace_back();
   PlanMap row(node, fmt::format("rows[{}]", number), file, errors);
   if (!row.is_map()) return;
   row.text("id", out.id);
@@ -105,8 +172,11 @@ void read_row(const YAML::Node& node, std::size_t number, const std::string& fil
   if (find_suite(out.suite) == nullptr)
     row.fail(node, "suite", fmt::format("\"{}\" is no suite", out.suite),
              "`merlon lab list` has them");
-  read_device(row, out.device);
-  read_traffic(row, out.traffic);
+  if (const YAML::Node device_node = row.take("device")) {
+    PlanMap device(device_node, row.path_of("device"), file, errors);
+    read_device(device, out.device);
+  }
+  read_traffic(row, "traffic", out.traffic);
   row.rate("rate", out.rate_pps);
   double interval_us = 0;
   row.number("interval_us", interval_us, 0, 1e7);
@@ -124,8 +194,10 @@ void read_row(const YAML::Node& node, std::size_t number, const std::string& fil
     for (const auto& [key, value] : free.items())
       free.number(key.c_str(), out.parameters[key], -1e15, 1e15);
   }
-  row.finish();
   if (interval_us > 0) out = at_interval(std::move(out), interval_us);
+  auto other = read_against(row, out);
+  row.finish();
+  if (other) rows.push_back(std::move(*other));
 }
 
 void read_chart(const YAML::Node& node, std::size_t number, const std::string& file,
@@ -194,7 +266,10 @@ PlanFile read_plan(std::string_view text, const std::string& file_name) {
     map.seconds("budget", out.plan.budget_s);
     map.texts("checks", out.plan.checks);
     read_growth(map, out.plan.growth);
-    read_list(map, "rows", out.plan.rows, read_row);
+    std::vector<std::vector<Row>> rows;
+    read_list(map, "rows", rows, read_row);
+    for (std::vector<Row>& some : rows)
+      std::move(some.begin(), some.end(), std::back_inserter(out.plan.rows));
     read_list(map, "charts", out.plan.charts, read_chart);
     map.finish();
     if (map.is_map()) check_ids(out.plan, map, root);

@@ -51,7 +51,7 @@ Plan rfc2544_plan() {
   plan.question = {
       "Throughput, latency, loss, bursts and resets of a bridge, Open vSwitch and Merlon",
       "Пропускная способность, задержка, потери, всплески и сбросы моста, Open vSwitch и Merlon"};
-  plan.budget_s = 480;
+  plan.budget_s = 540;
   for (const Peer& peer : peers()) {
     for (const char* size : {"64", "128", "256", "512", "1024", "1280", "1518"}) {
       Row row = peer_row(peer, std::string("throughput.") + size,
@@ -63,6 +63,18 @@ Plan rfc2544_plan() {
       row.parameters["search_s"] = 8;
       plan.rows.push_back(std::move(row));
     }
+    // RFC 5180: the same over IPv6. Frames below 84 bytes hold no tag.
+    for (const char* size : {"128", "1518"}) {
+      Row row = peer_row(peer, std::string("ipv6.throughput.") + size,
+                         {std::string(size) + " bytes over IPv6, throughput",
+                          std::string(size) + " байт по IPv6, пропускная способность"},
+                         "rfc2544.throughput");
+      row.traffic.sizes = size;
+      row.traffic.ipv6_share = 1;
+      row.parameters["frame_size"] = std::stod(size);
+      row.parameters["search_s"] = 6;
+      plan.rows.push_back(std::move(row));
+    }
     Row latency = peer_row(peer, "latency", {"latency", "задержка"}, "rfc2544.latency");
     latency.repeats = 5;
     Row loss = peer_row(peer, "loss", {"loss against load", "потери от нагрузки"}, "rfc2544.loss");
@@ -71,11 +83,17 @@ Plan rfc2544_plan() {
     burst.repeats = 3;
     burst.duration_s = 0.6;
     burst.parameters["search_s"] = 15;
+    Row recovery =
+        peer_row(peer, "recovery", {"recovery from overload", "восстановление после перегрузки"},
+                 "rfc2544.recovery");
+    recovery.repeats = 2;
+    recovery.parameters["search_s"] = 6;
     Row flap = peer_row(peer, "reset.link", {"link reset", "сброс линка"}, "rfc6201.flap");
     flap.rate_pps = 20'000;
     flap.duration_s = 2;
     flap.repeats = 2;
-    for (Row* row : {&latency, &loss, &burst, &flap}) plan.rows.push_back(std::move(*row));
+    for (Row* row : {&latency, &loss, &burst, &recovery, &flap})
+      plan.rows.push_back(std::move(*row));
     if (std::string(peer.id) == "bridge")
       continue;  // the kernel has no process that could be killed
     Row kill = peer_row(peer, "reset.process", {"process killed", "процесс убит"}, "rfc6201.kill");
@@ -88,6 +106,10 @@ Plan rfc2544_plan() {
       by_device("throughput", "lines",
                 {"Throughput against frame size", "Пропускная способность от размера кадра"},
                 "frame_size", "throughput_pps", "throughput."));
+  plan.charts.push_back(
+      by_device("throughput.ipv6", "lines",
+                {"Throughput over IPv6 (RFC 5180)", "Пропускная способность по IPv6 (RFC 5180)"},
+                "frame_size", "throughput_pps", "ipv6."));
   plan.charts.push_back(by_device("loss", "lines", {"Loss against load", "Потери от нагрузки"},
                                   "offered_pps", "loss_ratio", "loss."));
   plan.charts.push_back(by_device("latency", "percentiles",
@@ -271,8 +293,8 @@ Plan locality_plan() {
     for (const double flows : {1.0, 100.0, 10'000.0, 1'000'000.0})
       for (const double macs : {1.0, 1000.0, 100'000.0}) {
         Row row = peer_row(peer, fmt::format("cell.f{:.0f}.m{:.0f}", flows, macs),
-                           {fmt::format("{:.0f} flows, {:.0f} MACs", flows, macs),
-                            fmt::format("{:.0f} потоков, {:.0f} MAC", flows, macs)},
+                           {fmt::format("flows: {:.0f}, MACs: {:.0f}", flows, macs),
+                            fmt::format("потоков: {:.0f}, MAC: {:.0f}", flows, macs)},
                            "locality");
         row.duration_s = 0.5;
         row.repeats = 2;
@@ -287,7 +309,7 @@ Plan locality_plan() {
   for (const Peer& peer : peers()) {
     ChartSpec heat =
         by_device(std::string("heat-") + peer.id, "heat",
-                  {peer.title.en + ": frames per second", peer.title.ru + ": кадров в секунду"},
+                  {peer.title.en + ": highest rate", peer.title.ru + ": наибольшая частота"},
                   "flows", "received_pps", fmt::format("cell.{}.", peer.id));
     heat.series = "macs";
     plan.charts.push_back(heat);

@@ -63,6 +63,7 @@ class PlanMap {
   // The value as it is, marked as read; undefined when absent.
   YAML::Node take(const char* key);
   [[nodiscard]] bool is_map() const { return is_map_; }
+  [[nodiscard]] const YAML::Node& node() const { return node_; }
   [[nodiscard]] std::string path_of(const std::string& key) const;
   bool scalar(const YAML::Node& node, const std::string& key, std::string& out);
   void fail(const YAML::Node& node, const std::string& key, std::string message,

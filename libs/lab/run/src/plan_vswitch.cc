@@ -72,7 +72,7 @@ void add_rates(Plan& plan, const std::string& id, const Text& title, const Devic
                const std::vector<double>& intervals, double place_number) {
   for (const double interval : intervals) {
     Row row = row_of(fmt::format("{}.{:g}us", id, interval),
-                     {fmt::format("{}, one packet per {:g} us", title.en, interval),
+                     {fmt::format("{}, one packet per {:g} µs", title.en, interval),
                       fmt::format("{}, пакет каждые {:g} мкс", title.ru, interval)},
                      "rates", device);
     row.duration_s = 0.5;
@@ -84,14 +84,14 @@ void add_rates(Plan& plan, const std::string& id, const Text& title, const Devic
   }
 }
 
-const Text kIntensity{"intensity, frames per second", "интенсивность, кадров в секунду"};
+const Text kIntensity{"intensity", "интенсивность"};
 
 void add_charts(Plan& plan) {
   ChartSpec bars = chart("figure-2", "bars",
                          {"Delay per configuration (the study's figure 2)",
                           "Задержка по конфигурациям (рисунок 2 исследования)"},
                          "device", "latency_p50_us", "interval_us", "host.");
-  bars.y_title = {"median delay, us", "медиана задержки, мкс"};
+  bars.y_title = {"median delay", "медиана задержки"};
   plan.charts.push_back(bars);
   ChartSpec loss = chart("figure-3", "lines",
                          {"Loss against intensity, by rules (figure 3)",
@@ -106,7 +106,7 @@ void add_charts(Plan& plan) {
             {"Delay against intensity (figure 4)", "Задержка от интенсивности (рисунок 4)"},
             "intended_pps", "latency_p50_us", "device", "host.");
   delay.x_title = kIntensity;
-  delay.y_title = {"median delay, us", "медиана задержки, мкс"};
+  delay.y_title = {"median delay", "медиана задержки"};
   delay.is_log_x = delay.is_log_y = true;
   plan.charts.push_back(delay);
   ChartSpec all =
@@ -153,10 +153,13 @@ Plan vswitch_openflow_plan() {
             {100, 50, 10, 1}, 4);
   for (const char* driver : {"bridge", "ovs"}) {
     for (const char* size : {"512", "1518"}) {
-      DeviceSpec device = std::string(driver) == "bridge" ? linux_bridge() : ovs("normal", 0);
+      const bool is_bridge = std::string_view(driver) == "bridge";
+      const DeviceSpec device = is_bridge ? linux_bridge() : ovs("normal", 0);
+      const Text name =
+          is_bridge ? Text{"Linux bridge", "Мост Linux"} : Text{"Open vSwitch", "Open vSwitch"};
       Row row = row_of(fmt::format("size.{}.{}", driver, size),
-                       {fmt::format("{}, {} bytes, one per 50 us", driver, size),
-                        fmt::format("{}, {} байт, каждые 50 мкс", driver, size)},
+                       {fmt::format("{}, {} bytes, one per 50 µs", name.en, size),
+                        fmt::format("{}, {} байт, каждые 50 мкс", name.ru, size)},
                        "rates", device);
       row.duration_s = 0.5;
       row.repeats = 2;

@@ -11,11 +11,15 @@ namespace merlon::lab {
 
 inline constexpr std::array<std::pair<std::string_view, Variation>, 3> kVariations{
     {{"fixed", Variation::kFixed}, {"cycle", Variation::kCycle}, {"random", Variation::kRandom}}};
-inline constexpr std::array<std::pair<std::string_view, Pacing>, 4> kPacings{
+inline constexpr std::array<std::pair<std::string_view, Pacing>, 5> kPacings{
     {{"constant", Pacing::kConstant},
      {"burst", Pacing::kBurst},
      {"ramp", Pacing::kRamp},
-     {"maximum", Pacing::kMaximum}}};
+     {"maximum", Pacing::kMaximum},
+     {"steps", Pacing::kSteps}}};
+// TrafficSpec::ipv6_share by name.
+inline constexpr std::array<std::pair<std::string_view, double>, 3> kFamilies{
+    {{"ipv4", 0}, {"ipv6", 1}, {"mixed", 0.5}}};
 inline constexpr std::array<std::pair<std::string_view, AttackKind>, 6> kAttacks{
     {{"none", AttackKind::kNone},
      {"syn_flood", AttackKind::kSynFlood},

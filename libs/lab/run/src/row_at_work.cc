@@ -18,15 +18,25 @@ RowAtWork::RowAtWork(Manager& manager, Row& row, double allowance_s)
 
 double RowAtWork::seconds_left() { return allowance_s_ - used_s_; }
 
+bool RowAtWork::is_usable(const TrialResult& trial) const {
+  return trial.stamp != Stamp::kFailed &&
+         (trial.stamp != Stamp::kContaminated || manager_.is_busy_);
+}
+
+double RowAtWork::tsc_hz() const { return manager_.book_.run().environment.tsc_hz; }
+
 Result<TrialResult> RowAtWork::trial(const TrialRequest& request) {
   has_changed_device_ |= request.before != nullptr || request.during != nullptr;
+  if (request.is_warm_up) warm_up_ = request;
   for (unsigned failures = 0;;) {
-    auto result = manager_.trial(row_, fmt::format("{}.t{}", row_.id, ++trials_), request, path_);
+    auto result = manager_.trial(row_, fmt::format("{}.t{}", row_.id, ++trials_), request, path_,
+                                 warm_up_ ? &*warm_up_ : nullptr);
     if (!result) return result.error();
     used_s_ += result->effective_s;
     if (result->stamp != Stamp::kFailed) return result;
-    const std::string why =
-        result->stamp_reasons.empty() ? "the trial failed" : result->stamp_reasons.back();
+    const std::string why = result->stamp_reasons.empty()
+                                ? "the trial failed"
+                                : fmt::format("{}", fmt::join(result->stamp_reasons, "; "));
     if (++failures > manager_.options_.max_restarts)
       return Error{Errc::kInternal,
                    fmt::format("{} ({} times; last in trial {})", why, failures, result->spec.id),
@@ -51,17 +61,18 @@ Result<std::vector<TrialResult>> RowAtWork::trials(const TrialRequest& request) 
     auto result = trial(request);
     if (!result) return result.error();
     ++tries;
-    if (result->stamp != Stamp::kContaminated || manager_.is_busy_) ++good;
+    if (is_usable(*result)) ++good;
     out.push_back(std::move(*result));
   }
   return out;
 }
 
-Result<TrialOutcome> RowAtWork::measure(double load_pps, double duration_s) {
+Result<TrialOutcome> RowAtWork::measure(double load_pps, double duration_s, bool is_warm_up) {
   TrialRequest request;
   request.rate_pps = load_pps;
   request.duration_s = duration_s;
   request.traffic = searched_;
+  request.is_warm_up = is_warm_up;
   auto result = trial(request);
   if (!result) return result.error();
   TrialOutcome outcome;
@@ -71,8 +82,7 @@ Result<TrialOutcome> RowAtWork::measure(double load_pps, double duration_s) {
   outcome.effective_s = result->effective_s;
   outcome.loss_ratio = result->loss_ratio;
   outcome.forwarding_pps = result->received_pps;
-  outcome.is_usable = result->stamp != Stamp::kFailed &&
-                      (result->stamp != Stamp::kContaminated || manager_.is_busy_);
+  outcome.is_usable = is_usable(*result);
   outcome.is_tester_limited = result->stamp == Stamp::kTesterLimited;
   return outcome;
 }
@@ -89,7 +99,6 @@ Result<std::vector<GoalResult>> RowAtWork::search(const std::vector<Goal>& goals
   settings.maximum_pps = parameter("max_pps", path_.ceiling_pps > 0 ? path_.ceiling_pps : 1e6);
   settings.maximum_pps = std::max(settings.maximum_pps, settings.minimum_pps * 2);
   settings.time_budget_s = budget_s;
-  settings.max_retries = 1;
   Result<void> kept;
   const DecisionFn tell = [&](const Decision& decision) {
     manager_.observer_.decision(row_.id, decision);

@@ -17,11 +17,13 @@ class RowAtWork final : public RowRun, public Measurer {
                                                const TrafficSpec& traffic,
                                                double budget_s) override;
   [[nodiscard]] const PathLimits& null_path() override { return path_; }
+  [[nodiscard]] bool is_usable(const TrialResult& trial) const override;
+  [[nodiscard]] double tsc_hz() const override;
   [[nodiscard]] double seconds_left() override;
   void decide(const Text& why) override;
 
   // Measurer: one trial of the search at work.
-  base::Result<TrialOutcome> measure(double load_pps, double duration_s) override;
+  base::Result<TrialOutcome> measure(double load_pps, double duration_s, bool is_warm_up) override;
 
   [[nodiscard]] bool has_changed_device() const noexcept { return has_changed_device_; }
 
@@ -32,6 +34,7 @@ class RowAtWork final : public RowRun, public Measurer {
   double allowance_s_, used_s_ = 0;
   unsigned trials_ = 0, decisions_ = 0;
   TrafficSpec searched_;
+  std::optional<TrialRequest> warm_up_;  // the last one that was asked for
   bool has_changed_device_ = false;
 };
 

@@ -22,6 +22,7 @@ using Deed = std::function<Result<void>(Device&, Kpis&)>;
 // `repeats` trials at the row's rate with one deed a third into each.
 Result<void> run_once(RowRun& run, const Deed& deed, bool may_kill) {
   Row& row = run.row();
+  if (auto warm = warm_up(run, rates_request(row)); !warm) return warm;
   std::vector<double> blocked, outage, lost;
   for (unsigned i = 0; i < std::max(1U, row.repeats); ++i) {
     TrialRequest request = rates_request(row);
@@ -69,6 +70,7 @@ RuleSet rules_of(const Row& row, unsigned count, std::uint64_t seed) {
   rules.seed = seed;
   rules.has_drop_rule = row.traffic.drop_share > 0 || row.parameters.contains("drop_rule");
   rules.is_per_connection = row.parameters.contains("stateful");
+  rules.ipv6_share = row.traffic.ipv6_share;
   return rules;
 }
 
@@ -115,6 +117,7 @@ Result<void> run_commit(RowRun& run) {
 Result<void> run_coupling(RowRun& run) {
   Row& row = run.row();
   const TrialRequest quiet = rates_request(row);
+  if (auto warm = warm_up(run, quiet); !warm) return warm;
   auto before = run.trial(quiet);
   if (!before) return before.error();
   const double per_s = parameter(row, "changes_per_s");

@@ -10,20 +10,22 @@ namespace merlon::lab {
 
 using base::Result;
 
-namespace {
-
-constexpr double kWarmUpS = 0.2;
-
-// The first trial of a row fills caches, MAC tables and connection tables; it is kept but never
-// used.
 Result<void> warm_up(RowRun& run, TrialRequest request) {
   request.is_warm_up = true;
-  request.duration_s = std::min(request.duration_s, kWarmUpS);
+  request.before = nullptr;
+  request.during = nullptr;
+  request.may_kill_device = false;
+  if (request.connections) {
+    TcpRequest& tcp = *request.connections;
+    tcp.connections_per_s /= 4;
+    tcp.sustain_s = std::min(tcp.sustain_s, kWarmUpS);
+    request.duration_s = tcp.sustain_s + 2 * tcp.ramp_s;
+  } else {
+    request.duration_s = std::min(request.duration_s, kWarmUpS);
+  }
   auto done = run.trial(request);
   return done ? Result<void>{} : done.error();
 }
-
-}  // namespace
 
 TrialRequest rates_request(const Row& row) {
   TrialRequest request;

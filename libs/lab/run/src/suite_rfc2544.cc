@@ -26,9 +26,9 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-// The highest rate without loss. The RFC wants trials of 60 s; the row's duration is used and
-// reported.
-Result<double> throughput(RowRun& run, double budget_s) {
+}  // namespace
+
+Result<double> rfc2544_throughput(RowRun& run, double budget_s) {
   Row& row = run.row();
   auto goal = goal_preset("rfc2544");
   if (!goal) return goal.error();
@@ -51,10 +51,8 @@ Result<double> throughput(RowRun& run, double budget_s) {
   return result.lower_pps;
 }
 
-}  // namespace
-
 Result<void> run_rfc2544_throughput(RowRun& run) {
-  auto found = throughput(run, run.seconds_left());
+  auto found = rfc2544_throughput(run, run.seconds_left());
   return found ? Result<void>{} : found.error();
 }
 
@@ -65,7 +63,7 @@ Result<void> run_rfc2544_latency(RowRun& run) {
   Row& row = run.row();
   double rate = row.rate_pps;
   if (rate <= 0) {
-    auto found = throughput(run, run.seconds_left() * 0.5);
+    auto found = rfc2544_throughput(run, run.seconds_left() * 0.5);
     if (!found) return found.error();
     rate = *found;
   }
@@ -79,6 +77,8 @@ Result<void> run_rfc2544_latency(RowRun& run) {
   request.traffic = row.traffic;
   request.rate_pps = rate;
   request.duration_s = row.duration_s;
+  if (row.rate_pps > 0)  // a search has warmed up by itself
+    if (auto warm = warm_up(run, request); !warm) return warm;
   auto trials = run.trials(request);
   if (!trials) return trials.error();
   std::vector<double> means, medians, worst, variation;
@@ -111,6 +111,8 @@ Result<void> run_rfc2544_loss(RowRun& run) {
   TrialRequest request;
   request.traffic = row.traffic;
   request.duration_s = row.duration_s;
+  request.rate_pps = highest;
+  if (auto warm = warm_up(run, request); !warm) return warm;
   unsigned clean = 0;
   for (int percent = 100; percent > 0 && clean < 2; percent -= 10) {
     request.rate_pps = highest * percent / 100;
@@ -128,7 +130,7 @@ Result<void> run_rfc2544_loss(RowRun& run) {
 Result<void> run_rfc2544_back_to_back(RowRun& run) {
   Row& row = run.row();
   const double highest = run.null_path().ceiling_pps;
-  auto found = throughput(run, run.seconds_left() * 0.4);
+  auto found = rfc2544_throughput(run, run.seconds_left() * 0.4);
   if (!found) return found.error();
   row.kpis["burst_rate_pps"] = highest;
   if (highest <= 0 || *found >= 0.95 * highest) {

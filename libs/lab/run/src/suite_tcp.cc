@@ -110,6 +110,9 @@ void keep_verdict(Row& row, const TrialResult& trial) {
 // Connections from SYN to FIN per second: the highest rate at which all of them come to a good end.
 Result<void> run_connection_rate(RowRun& run) {
   Row& row = run.row();
+  TcpRequest first = tcp_request(row);
+  first.connections_per_s = parameter(row, "start_cps");
+  if (auto warm = warm_up(run, request_of(row, first)); !warm) return warm;
   TrialResult best;
   auto rate = highest_rate(run, tcp_request(row), parameter(row, "start_cps"),
                            parameter(row, "limit_cps"), parameter(row, "width"), 0.00001, &best);
@@ -154,6 +157,7 @@ Result<void> run_connection_cost(RowRun& run) {
   Row& row = run.row();
   TcpRequest tcp = tcp_request(row);
   tcp.connections_per_s = parameter(row, "cps") / 4;
+  if (auto warm = warm_up(run, request_of(row, tcp)); !warm) return warm;
   auto few = run.trials(request_of(row, tcp));
   if (!few) return few.error();
   tcp.connections_per_s = parameter(row, "cps");
@@ -185,6 +189,7 @@ Result<void> run_rfc9411(RowRun& run) {
   const double target = parameter(row, "cps");
   if (kind == "concurrent") {
     tcp.concurrent = parameter(row, "concurrent");
+    if (auto warm = warm_up(run, request_of(row, tcp)); !warm) return warm;
     auto trials = run.trials(request_of(row, tcp));
     if (!trials) return trials.error();
     keep_verdict(row, trials->back());

@@ -12,19 +12,28 @@ namespace merlon::lab {
 namespace {
 
 double fixed_need(const Row& row) {
-  return std::max(1U, row.repeats) * (row.duration_s + kTrialOverheadS) + kMinimumTrialS +
+  return std::max(1U, row.repeats) * (row.duration_s + kTrialOverheadS) + kWarmUpS +
          kTrialOverheadS;
 }
 double double_need(const Row& row) { return 2 * fixed_need(row); }
 double search_need(const Row& row) { return parameter(row, "search_s"); }
+double paired_need(const Row& row) { return row.against.empty() ? 0 : parameter(row, "search_s"); }
+double recovery_need(const Row& row) {
+  const double search_s = row.rate_pps > 0 ? 0 : parameter(row, "search_s");
+  return search_s + std::max(1U, row.repeats) *
+                        (parameter(row, "overload_s") + row.duration_s + kTrialOverheadS);
+}
 double part_need(const Row& row) {
   return parameter(row, "max_steps") * (row.duration_s + kTrialOverheadS);
 }
 double connection_need(const Row& row) {
-  return std::max(1U, row.repeats) * (row.duration_s + 2 * parameter(row, "ramp_s") + 1.5);
+  const double beside_s = 2 * parameter(row, "ramp_s") + 1.5;
+  return std::max(1U, row.repeats) * (row.duration_s + beside_s) + kWarmUpS + beside_s;
 }
 double cost_need(const Row& row) { return 2 * connection_need(row); }
-double loss_need(const Row& row) { return 8 * (row.duration_s + kTrialOverheadS); }
+double loss_need(const Row& row) {
+  return 8 * (row.duration_s + kTrialOverheadS) + kWarmUpS + kTrialOverheadS;
+}
 
 std::map<std::string, double> with(std::map<std::string, double> a,
                                    const std::map<std::string, double>& b) {
@@ -69,6 +78,18 @@ std::vector<Suite> rate_suites() {
        .run = run_search,
        .parameters = kSearch,
        .need_s = search_need,
+       .is_search = true},
+      {.name = "paired",
+       .what = {"two devices measured in turn, A B B A: ratio, its interval, noise, verdict",
+                "два устройства по очереди, A B B A: отношение, интервал, шум, вывод"},
+       .standard = "",
+       .run = run_unpaired,
+       .parameters = with(kTcp, {{"search_s", 40},
+                                 {"practical", 0.03},
+                                 {"min_pairs", 8},
+                                 {"max_pairs", 32},
+                                 {"object_kib", 0}}),
+       .need_s = paired_need,
        .is_search = true},
       {.name = "part",
        .what = {"rate raised until RX parts from TX, with CPU at each point",
@@ -158,6 +179,15 @@ std::vector<Suite> standard_suites() {
        .run = run_rfc2544_back_to_back,
        .parameters = with(kSearch, {{"max_burst", 200000}}),
        .need_s = search_need,
+       .is_search = true},
+      {.name = "rfc2544.recovery",
+       .what = {"time to the last lost frame after an overload at 110 % of the throughput",
+                "время до последнего потерянного кадра после перегрузки в 110 % пропускной "
+                "способности"},
+       .standard = "RFC 2544 26.5",
+       .run = run_rfc2544_recovery,
+       .parameters = with(kSearch, {{"overload", 1.1}, {"overload_s", 2}}),
+       .need_s = recovery_need,
        .is_search = true},
   };
 }

@@ -22,6 +22,7 @@ struct World {
   unsigned stop_after = 0;  // trials; 0: never
   std::atomic<bool>* stop = nullptr;
   unsigned contaminated_from = 0;             // trials; 0: never
+  double cpu_noise = 0;                       // of a trial's CPU time, drawn from its id
   std::vector<std::string> log;               // starts, stops, trials
   std::map<std::string, std::string> absent;  // driver -> why
   std::map<std::string, int> alive;           // devices that exist and were started

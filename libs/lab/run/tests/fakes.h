@@ -70,6 +70,7 @@ class FakeTester final : public Tester {
     r.latency_intended = r.latency_actual;
     r.total_cpu_s =
         passed * (device_.spec().driver == "null" ? 1e-6 : 2e-6 + 1e-8 * device_.spec().rules);
+    r.total_cpu_s *= 1 + world_.cpu_noise * weather(spec.id);
     for (int ms = 0; ms < static_cast<int>(spec.duration_s * 1e3); ++ms) {
       const auto each = static_cast<std::uint32_t>(intended / 1e3);
       const double at = static_cast<double>(ms) / 1e3;
@@ -78,11 +79,34 @@ class FakeTester final : public Tester {
       r.timeline_offered.push_back(each);
       r.timeline_lost.push_back(is_out ? each : 0);
     }
+    if (spec.traffic.pacing == Pacing::kSteps) lose_by_steps(r);
     world_.now += spec.duration_s + 0.3;
     return r;
   }
 
  private:
+  // What is above the capacity; after a step down everything for the option "dazed_ms".
+  void lose_by_steps(TrialResult& r) const {
+    const auto& steps = r.spec.traffic.steps;
+    double begin = 0, dazed_until = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const double end = begin + steps[i].share * r.spec.duration_s * 1e3;
+      const double per_ms = r.spec.rate_pps * steps[i].factor / 1e3;
+      const double over = std::max(0.0, per_ms - device_.capacity() / 1e3);
+      for (double ms = std::round(begin); ms < std::round(end); ms += 1)
+        r.timeline_lost[static_cast<std::size_t>(ms)] =
+            static_cast<std::uint32_t>(std::ceil(ms < dazed_until ? per_ms : over));
+      if (over > 0) dazed_until = std::round(end) + option(device_.spec(), "dazed_ms", 0);
+      begin = end;
+    }
+  }
+  // -1 to 1.
+  static double weather(const std::string& id) {
+    std::uint64_t h = 0xcbf29ce484222325ULL;
+    for (const char c : id) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+    h ^= h >> 29;
+    return static_cast<double>(h % 2001) / 1000 - 1;
+  }
   bool die_now() {
     const double at = option(device_.spec(), "dies_at", 0);
     return at > 0 && ++runs_[device_.spec().driver] >= static_cast<unsigned>(at) &&

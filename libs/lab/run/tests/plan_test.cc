@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/lab_run/plan.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,8 +106,89 @@ TEST(Plan, ReadsWhatAUserWrites) {
   EXPECT_EQ(a.traffic.source_mac.variation, Variation::kRandom);
   EXPECT_DOUBLE_EQ(a.traffic.drop_share, 0.1);
   ASSERT_EQ(plan.rows[1].goals.size(), 2U);
+  EXPECT_TRUE(a.against.empty());
   EXPECT_EQ(plan.rows[1].goals[0].name, "ndr");
   EXPECT_DOUBLE_EQ(plan.rows[1].goals[1].width, 0.02);
+}
+
+TEST(Plan, ReadsAndPrintsFamilies) {
+  for (const auto& [word, share] :
+       {std::pair{"ipv4", 0.0}, std::pair{"ipv6", 1.0}, std::pair{"mixed", 0.5},
+        std::pair{"0.3", 0.3}, std::pair{"30 %", 0.3}}) {
+    const PlanFile read = read_plan(
+        fmt::format("plan: a\nrows:\n  - {{id: a, suite: rates, traffic: {{family: {}}}}}\n", word),
+        "p.yaml");
+    ASSERT_TRUE(read.errors.empty()) << read.errors.front().to_string();
+    EXPECT_DOUBLE_EQ(read.plan.rows[0].traffic.ipv6_share, share);
+    const PlanFile again = read_plan(print_plan(read.plan), "p.yaml");
+    ASSERT_TRUE(again.errors.empty()) << again.errors.front().to_string();
+    EXPECT_DOUBLE_EQ(again.plan.rows[0].traffic.ipv6_share, share);
+  }
+}
+
+constexpr const char* kPaired = R"(
+plan: pairs
+rows:
+  - id: p
+    title: {en: One, ru: Один}
+    suite: paired
+    device: {driver: bridge, topology: path7}
+    traffic: {flows: 100, bidirectional: true}
+    against: {title: {en: Other, ru: Другой}, driver: nftables, mode: set, topology: path7, rules: 9}
+    against_traffic: {flows: 5, bidirectional: false}
+    rate: 10k
+    compare: [latency_p99_us, received_pps]
+  - {id: q, suite: paired, device: {driver: bridge}, against: {driver: bridge}}
+)";
+
+TEST(Plan, MakesTwoRowsOfAPair) {
+  const PlanFile read = read_plan(kPaired, "pairs.yaml");
+  ASSERT_TRUE(read.errors.empty()) << read.errors.front().to_string();
+  ASSERT_EQ(read.plan.rows.size(), 4U);
+  const Row &a = read.plan.rows[0], &b = read.plan.rows[1];
+  EXPECT_EQ(a.against, "p.b");
+  EXPECT_EQ(b.id, "p.b");
+  EXPECT_EQ(b.parent, "p");
+  EXPECT_EQ(b.title.ru, "Другой");
+  EXPECT_EQ(b.device.rules, 9U);
+  EXPECT_DOUBLE_EQ(b.rate_pps, 10'000);
+  EXPECT_EQ(b.traffic.flows, 5U);
+  EXPECT_FALSE(b.traffic.is_bidirectional);
+  EXPECT_EQ(a.compared, (std::vector<std::string>{"latency_p99_us", "received_pps"}));
+  EXPECT_TRUE(b.compared.empty());
+  EXPECT_EQ(read.plan.rows[3].title.en, "q, side B");
+  EXPECT_EQ(compared_figures(read.plan.rows[2]).front(), "packets_per_cpu_s");
+  const std::string text = print_plan(read.plan);
+  const PlanFile again = read_plan(text, "again.yaml");
+  ASSERT_TRUE(again.errors.empty()) << again.errors.front().to_string() << text;
+  lab::Run one, two;
+  one.rows = read.plan.rows;
+  two.rows = again.plan.rows;
+  EXPECT_EQ(to_json(one), to_json(two));
+}
+
+TEST(Plan, ChoosesBothSidesOfAPair) {
+  for (const char* start : {"p", "p.b"}) {
+    PlanFile read = read_plan(kPaired, "pairs.yaml");
+    ASSERT_TRUE(choose_rows(read.plan, {start}).ok());
+    ASSERT_EQ(read.plan.rows.size(), 2U) << start;
+    EXPECT_EQ(read.plan.rows[0].id, "p");
+  }
+}
+
+TEST(Plan, ReadsAndPrintsSteps) {
+  const PlanFile read = read_plan(
+      "plan: a\nrows:\n  - id: a\n    suite: rates\n    rate: 1000\n    traffic:\n      pacing: "
+      "steps\n"
+      "      steps: [{factor: 1.1, share: 60 %}, {factor: 0.5, share: 0.4}]\n",
+      "p.yaml");
+  ASSERT_TRUE(read.errors.empty()) << read.errors.front().to_string();
+  EXPECT_EQ(read.plan.rows[0].traffic.pacing, Pacing::kSteps);
+  const PlanFile again = read_plan(print_plan(read.plan), "p.yaml");
+  ASSERT_TRUE(again.errors.empty()) << again.errors.front().to_string();
+  ASSERT_EQ(again.plan.rows[0].traffic.steps.size(), 2U);
+  EXPECT_DOUBLE_EQ(again.plan.rows[0].traffic.steps[0].factor, 1.1);
+  EXPECT_DOUBLE_EQ(again.plan.rows[0].traffic.steps[1].share, 0.4);
 }
 
 struct Wrong {
@@ -145,9 +227,37 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"rate", "plan: a\nrows:\n  - {id: a, suite: rates, rate: fast}\n", 3, "no rate"},
         Wrong{"share", "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {drop_share: 2}}\n", 3,
               "no share"},
+        Wrong{"family", "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {family: ipv5}}\n", 3,
+              "one of: ipv4, ipv6, mixed"},
+        Wrong{"family_share", "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {family: 3}}\n",
+              3, "no share"},
+        Wrong{"steps",
+              "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {steps: [{share: 0.5}]}}\n", 3,
+              "must make 1"},
         Wrong{"vary", "plan: a\nrows:\n  - {id: a, suite: rates, traffic: {vlan: {vary: up}}}\n", 3,
               "one of"},
         Wrong{"goal", "plan: a\nrows:\n  - {id: a, suite: search, goals: [nrd]}\n", 3, "nrd"},
+        Wrong{"sources",
+              "plan: a\nrows:\n  - id: a\n    suite: rates\n    traffic:\n      attack: syn_flood\n"
+              "      attack_sources: 8388609\n",
+              7, "1 to 8388608"},
+        Wrong{"alone", "plan: a\nrows:\n  - {id: a, suite: paired, device: {driver: bridge}}\n", 3,
+              "another device"},
+        Wrong{"not_paired",
+              "plan: a\nrows:\n  - {id: a, suite: rates, against: {driver: bridge}}\n", 3,
+              "only rows of the suite"},
+        Wrong{"compares", "plan: a\nrows:\n  - {id: a, suite: rates, compare: [received_pps]}\n", 3,
+              "only rows of the suite"},
+        Wrong{"figure",
+              "plan: a\nrows:\n  - id: a\n    suite: paired\n    against: {driver: bridge}\n"
+              "    compare: [speed]\n",
+              6, "there are packets_per_cpu_s"},
+        Wrong{"load",
+              "plan: a\nrows:\n  - id: a\n    suite: paired\n    against: {driver: bridge}\n"
+              "    compare: [latency_p50_us]\n",
+              6, "give the row a rate"},
+        Wrong{"side", "plan: a\nrows:\n  - id: a\n    suite: paired\n    against: {drivr: x}\n", 5,
+              "not known"},
         Wrong{"repeats", "plan: a\nrows:\n  - {id: a, suite: rates, repeats: 0}\n", 3,
               "whole number"},
         Wrong{"anchor", "plan: &x a\nrows:\n  - {id: a, suite: rates}\n", 1, "anchors"},

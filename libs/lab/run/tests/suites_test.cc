@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "fakes.h"
+#include "plans.h"
 #include "trial_runner.h"
 
 namespace merlon::lab {
@@ -28,6 +29,8 @@ class SuiteTest : public ::testing::Test {
     plan.name = "suite";
     plan.budget_s = 600;
     plan.rows = {row};
+    if (row.suite == "paired")
+      plan.rows.push_back(other_side(plan.rows.front(), {}, row.device, row.traffic));
     RunOptions options;
     options.folder = folder_;
     Observer silent;
@@ -92,6 +95,36 @@ TEST_F(SuiteTest, Rfc9004CorrectsForWhatLeavesDuringTheBurst) {
 TEST_F(SuiteTest, Rfc9004IsNotNeededAtFullRate) {
   const Row row = run(suite("rfc2544.back_to_back", 1e9));
   EXPECT_EQ(row.kpis.at("back_to_back_needed"), 0);
+}
+
+TEST_F(SuiteTest, RecoveryIsTimedFromTheEndOfTheOverload) {
+  for (const double dazed_ms : {0.0, 40.0, 333.0}) {
+    Row wanted = suite("rfc2544.recovery", 80'000);
+    wanted.rate_pps = 0;
+    wanted.device.options["dazed_ms"] = std::to_string(dazed_ms);
+    const Row row = run(wanted);
+    EXPECT_NEAR(row.kpis.at("recovery_ms"), dazed_ms, 1);
+    EXPECT_NEAR(row.kpis.at("recovery_max_ms"), dazed_ms, 1);
+    EXPECT_NEAR(row.kpis.at("overload_pps"), row.kpis.at("throughput_pps") * 1.1, 1);
+    EXPECT_EQ(row.kpis.at("overloaded_trials"), 3);
+    EXPECT_EQ(row.kpis.at("recovered_trials"), 3);
+    std::filesystem::remove_all(folder_);
+  }
+}
+
+TEST_F(SuiteTest, RecoveryThatIsNotSeenIsALowerBound) {
+  Row wanted = suite("rfc2544.recovery", 80'000);
+  wanted.rate_pps = 80'000;
+  wanted.device.options["dazed_ms"] = "5000";
+  const Row row = run(wanted);
+  EXPECT_EQ(row.kpis.at("recovered_trials"), 0);
+  EXPECT_NEAR(row.kpis.at("recovery_ms"), 1000, 1);
+}
+
+TEST_F(SuiteTest, RecoveryNeedsAnOverload) {
+  const Row unlimited = run(suite("rfc2544.recovery", 1e9));
+  EXPECT_EQ(unlimited.kpis.at("overloaded_trials"), 0);
+  EXPECT_FALSE(unlimited.kpis.contains("recovery_ms"));
 }
 
 TEST_F(SuiteTest, ResetIsSeenByLossAndByTime) {

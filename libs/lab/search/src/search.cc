@@ -86,7 +86,7 @@ base::Result<bool> Controller::measure(int load, double duration_s, const Text& 
   Text reason = why;
   for (unsigned attempt = 0; attempt <= settings_.max_retries; ++attempt) {
     if (!may_measure(duration_s)) return false;
-    auto outcome = measurer_.measure(grid_.load(load), duration_s);
+    auto outcome = measurer_.measure(grid_.load(load), duration_s, is_warm_up);
     if (!outcome) return outcome.error();
     ++count_;
     spent_s_ += std::max(outcome->effective_s, outcome->duration_s);

@@ -59,8 +59,10 @@ TEST(Paired, GivesTheFigures) {
   EXPECT_EQ(result.ratio.pair_count, 12U);
   EXPECT_EQ(result.same_pair_count, 11U);
   EXPECT_GT(result.noise, 0);
-  EXPECT_EQ(result.trials[1],
-            (std::pair<std::string, std::string>("t3", "t2")));  // the second pair is B A
+  EXPECT_EQ(result.trials[1].a, "t3");  // the second pair is B A
+  EXPECT_EQ(result.trials[1].b, "t2");
+  EXPECT_NEAR(result.trials[1].ratio, 1.2, 0.1);
+  EXPECT_NEAR(result.b / result.a, 1.2, 0.1);
   EXPECT_NE(result.sentence.en.find("B is better: B/A = 1."), std::string::npos)
       << result.sentence.en;
   EXPECT_NE(result.sentence.ru.find("B лучше"), std::string::npos);
@@ -77,6 +79,58 @@ TEST(Paired, DropsPairsWithAContaminatedSide) {
   EXPECT_EQ(result.ratio.pair_count, 8U);
   EXPECT_EQ(result.same_pair_count, 6U);
   EXPECT_NEAR(result.ratio.value, 1, 0.05);
+}
+
+// Pairs until enough_pairs() says so.
+PairedResult adaptive(double factor, double noise, std::uint64_t seed,
+                      std::size_t* measured_count) {
+  ChangeLimits limits;
+  limits.practical = 0.03;
+  const PairedPlan plan;
+  const std::vector<PairedSample> all = measured(factor, noise, plan.most_pairs, seed);
+  for (std::size_t pairs = plan.least_pairs;; ++pairs) {
+    const PairedResult result = compare_pairs(std::span(all).first(2 * pairs), limits);
+    if (!enough_pairs(result, pairs, limits, plan)) continue;
+    *measured_count = pairs;
+    return result;
+  }
+}
+
+TEST(Paired, EndsEarlyWhereItIsClearAndGoesOnWhereItIsNot) {
+  std::size_t clear = 0, fine = 0, hard = 0;
+  EXPECT_EQ(adaptive(0.05, 0.05, 1, &clear).verdict, Change::kWorse);
+  EXPECT_EQ(adaptive(1, 0.005, 1, &fine).verdict, Change::kNone);
+  adaptive(1.03, 0.08, 1, &hard);
+  EXPECT_EQ(clear, PairedPlan{}.least_pairs);
+  EXPECT_LE(fine, PairedPlan{}.least_pairs + 4);
+  EXPECT_EQ(hard, PairedPlan{}.most_pairs);
+}
+
+// Looking several times must not find changes where there are none, nor miss real ones.
+TEST(Paired, StoppingEarlyKeepsItsWord) {
+  for (const double noise : {0.02, 0.1}) {
+    unsigned claims = 0, same = 0, found = 0;
+    constexpr unsigned kRuns = 40;
+    for (std::uint64_t seed = 0; seed < kRuns; ++seed) {
+      std::size_t pairs = 0;
+      const Change equal = adaptive(1, noise, seed, &pairs).verdict;
+      claims += equal == Change::kBetter || equal == Change::kWorse;
+      same += equal == Change::kNone;
+      found += adaptive(1.25, noise, seed, &pairs).verdict == Change::kBetter;
+    }
+    EXPECT_LE(claims, kRuns / 20) << noise;
+    EXPECT_GE(same, noise < 0.05 ? kRuns * 9 / 10 : kRuns * 3 / 4) << noise;
+    EXPECT_GE(found, kRuns * 19 / 20) << noise;
+  }
+}
+
+TEST(Paired, SaysHowFineTheSameIs) {
+  const PairedResult result = compare_pairs(measured(1, 0.01, 16, 3), {});
+  ASSERT_EQ(result.verdict, Change::kNone);
+  EXPECT_NE(result.sentence.en.find("the same as A within"), std::string::npos);
+  EXPECT_LT(result.farthest(), 0.05);
+  // Where equal trials differ by half, nothing is the same.
+  EXPECT_EQ(compare_pairs(measured(1, 0.5, 16, 3), {}).verdict, Change::kUndecided);
 }
 
 TEST(Paired, AnUnfinishedPairIsLeftOut) {

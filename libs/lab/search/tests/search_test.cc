@@ -161,6 +161,35 @@ TEST(Search, ATestersLimitIsNoResultOfTheDevice) {
   EXPECT_LE(results->front().lower_pps, 500'000);
 }
 
+TEST(Search, MarksItsFirstTrialAsWarmUp) {
+  SimulatedDevice device(fixed_capacity(300'000), 5);
+  const auto results = search(device, {*goal_preset("quick-ndr")}, kSettings);
+  ASSERT_TRUE(results.ok());
+  ASSERT_GT(device.warm_ups.size(), 3U);
+  for (std::size_t i = 0; i < device.warm_ups.size(); ++i) EXPECT_EQ(device.warm_ups[i], i == 0);
+  for (const std::string& id : results->front().trials) EXPECT_NE(id, "t0");
+}
+
+// Three retries against one, where three in ten trials are disturbed: a search of ten loads meets
+// two disturbed trials in a row more often than not.
+TEST(Search, ThreeRetriesOutliveABusyMachine) {
+  const auto regular = [](unsigned retries) {
+    SearchSettings settings = kSettings;
+    settings.max_retries = retries;
+    int count = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      SimulatedDevice device(fixed_capacity(300'000), seed);
+      device.unusable_share = 0.3;
+      const auto results = search(device, {*goal_preset("quick-ndr")}, settings);
+      count += results.ok() && results->front().is_regular;
+    }
+    RecordProperty("regular_with_" + std::to_string(retries), count);
+    return count;
+  };
+  EXPECT_LT(regular(1), 70);
+  EXPECT_GE(regular(SearchSettings{}.max_retries), 85);
+}
+
 TEST(Search, MeasuresUnusableTrialsAgain) {
   SimulatedDevice device(fixed_capacity(300'000), 5);
   device.unusable_share = 0.2;

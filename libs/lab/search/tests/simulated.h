@@ -45,7 +45,8 @@ class SimulatedDevice : public Measurer {
  public:
   SimulatedDevice(LossModel model, std::uint64_t seed) : model_(std::move(model)), random_(seed) {}
 
-  base::Result<TrialOutcome> measure(double load, double duration) override {
+  base::Result<TrialOutcome> measure(double load, double duration, bool is_warm_up) override {
+    warm_ups.push_back(is_warm_up);
     TrialOutcome outcome;
     outcome.id = "t" + std::to_string(outcomes.size());
     outcome.load_pps = load;
@@ -66,6 +67,7 @@ class SimulatedDevice : public Measurer {
 
   double overhead_s = 0.5, unusable_share = 0, tester_limit_pps = 1e18, seconds = 0;
   std::vector<TrialOutcome> outcomes;
+  std::vector<bool> warm_ups;  // of these
 
  private:
   LossModel model_;
@@ -78,7 +80,7 @@ class ResumedDevice : public Measurer {
  public:
   ResumedDevice(const std::vector<TrialOutcome>& outcomes, std::size_t known)
       : outcomes_(outcomes), known_(known) {}
-  base::Result<TrialOutcome> measure(double load, double duration) override {
+  base::Result<TrialOutcome> measure(double load, double duration, bool) override {
     if (next_ >= outcomes_.size())
       return base::Error{base::Errc::kInternal, "more trials than before"};
     const TrialOutcome& outcome = outcomes_[next_];
@@ -99,9 +101,9 @@ class ResumedDevice : public Measurer {
 class InterruptedDevice : public Measurer {
  public:
   InterruptedDevice(Measurer& inner, std::size_t after) : inner_(inner), left_(after) {}
-  base::Result<TrialOutcome> measure(double load, double duration) override {
+  base::Result<TrialOutcome> measure(double load, double duration, bool is_warm_up) override {
     if (left_-- == 0) return base::Error{base::Errc::kRefused, "interrupted"};
-    return inner_.measure(load, duration);
+    return inner_.measure(load, duration, is_warm_up);
   }
 
  private:

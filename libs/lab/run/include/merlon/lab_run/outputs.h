@@ -19,4 +19,8 @@ base::Errors write_outputs(const Run& run, const std::filesystem::path& folder, 
 // was cut short.
 base::Result<Run> load_run(const std::filesystem::path& path);
 
+// The run of a folder as its journal has it, whatever became of result.json; that one where there
+// is no journal.
+base::Result<Run> rebuild_run(const std::filesystem::path& path);
+
 }  // namespace merlon::lab

@@ -32,6 +32,7 @@ struct TrialRequest {
   // Called before the trial, with the device up and no traffic.
   std::function<base::Result<void>(Device& device, Kpis& kpis)> before;
   std::optional<TcpRequest> connections;  // instead of frames; rate and duration follow from it
+  bool wants_new_device = false;          // started for it, though an equal one be up
   bool may_kill_device = false;           // a device that is dead afterwards is no failure
   bool has_hog = false;                   // a neighbour keeps the device's core busy meanwhile
 };
@@ -50,6 +51,10 @@ class RowRun {
                                                        const TrafficSpec& traffic,
                                                        double budget_s) = 0;
   [[nodiscard]] virtual const PathLimits& null_path() = 0;
+  // Not failed, and not contaminated, unless the machine is busy all the time.
+  [[nodiscard]] virtual bool is_usable(const TrialResult& trial) const = 0;
+  // Of the machine's time stamp counter; 0: not known.
+  [[nodiscard]] virtual double tsc_hz() const = 0;
   // Seconds of the run's budget that this row may still use.
   [[nodiscard]] virtual double seconds_left() = 0;
   virtual void decide(const Text& why) = 0;
@@ -73,6 +78,25 @@ struct Suite {
 
 const std::vector<Suite>& suites();
 const Suite* find_suite(const std::string& name);
+
+// What a trial must be like to tell a figure.
+enum class Load : std::uint8_t { kAny, kMaximum, kPaced, kConnections };
+
+// A figure by which two devices can be compared in turn.
+struct ComparableFigure {
+  std::string name;
+  bool is_higher_better = false;
+  Load load = Load::kAny;
+};
+const std::vector<ComparableFigure>& comparable_figures();
+// What the paired row compares: what it names, or what fits its load.
+std::vector<std::string> compared_figures(const Row& row);
+// Why the row's load can't tell the figure; nothing when it can.
+std::optional<std::string> why_not_comparable(const Row& row, const std::string& figure);
+
+// Measures `a` and `b` in turn, A B B A, and puts the outcome into a's row. `seconds_left` counts
+// the starts of the devices, too. An error of either side ends both.
+base::Result<void> run_paired(RowRun& a, RowRun& b, const std::function<double()>& seconds_left);
 
 // Medians and spreads of the trials' figures into row.kpis and row.spreads. Only the best stamp
 // that occurs counts: clean ones, else tester-limited, else contaminated; kpis["trials"] says how

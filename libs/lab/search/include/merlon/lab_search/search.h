@@ -25,7 +25,9 @@ struct TrialOutcome {
 class Measurer {
  public:
   virtual ~Measurer() = default;
-  virtual base::Result<TrialOutcome> measure(double load_pps, double duration_s) = 0;
+  // A warm-up's loss is never used, its forwarding rate tells where to begin.
+  virtual base::Result<TrialOutcome> measure(double load_pps, double duration_s,
+                                             bool is_warm_up) = 0;
 };
 
 struct SearchSettings {
