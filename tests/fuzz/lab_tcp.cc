@@ -82,6 +82,7 @@ TcpLoadSpec make_spec(std::uint8_t options) {
   s.is_kept_alive = s.transactions_per_connection > 1 || (options & 8) != 0;
   s.think_s = (options & 16) != 0 ? 0.05 : 0;
   s.is_content_verified = (options & 32) != 0;
+  if ((options & 64) != 0) s.tls.version = (options & 128) != 0 ? TlsVersion::k13 : TlsVersion::k12;
   return s;
 }
 
@@ -122,8 +123,18 @@ struct Cable {
         base::Region::allocate(Client::table_size(8) * sizeof(Connection)));
     server = std::make_unique<Server>(server_port, server_port.info().mac, spec, book,
                                       base::Region::allocate(16 * sizeof(Connection)), 16, false);
+    if (spec.tls.is_on()) {
+      use_tls(*client, TlsSide::kClient);
+      use_tls(*server, TlsSide::kServer);
+    }
     server->start(now);
     client->start(now);
+  }
+
+  void use_tls(Role& role, TlsSide side) const {
+    auto context = TlsContext::create(spec.tls, side);
+    if (!context.ok()) std::abort();
+    role.use_tls(std::move(*context));
   }
 
   void turn() {

@@ -6,7 +6,8 @@
 // KIND is that of EndpointSpec ("ring:x" for both ends: a cable in memory). Names are the spec's
 // fields:
 //   rate concurrent transactions kib (1,4,64) http keep-alive think up sustain down drain retries
-//   clients (10.9.0.1/250) servers server-port client-port client-ports verify attack-pps
+//   tls (12 | 13) tls-key (256 384 521 2048 4096) tls-cipher (128 256 20) tls-reuse tls-verify
+//   tls-name clients (10.9.0.1/250) servers server-port client-port client-ports verify attack-pps
 // and the settings: next-hop (an address) threads (1 | 2) client-core server-core max-concurrent
 #include <fmt/format.h>
 
@@ -29,6 +30,7 @@ struct Options {
   bool has_client = false, has_server = false;
   lab::TcpLoadSpec spec;
   lab::TcpLoadSettings settings;
+  unsigned tls_version = 0, tls_key = 256, tls_cipher = 128;
 };
 
 EndpointSpec read_endpoint(const std::string& text) {
@@ -79,6 +81,24 @@ Setter setting(T lab::TcpLoadSettings::*field) {
   return [field](Options& o, const std::string& v) {
     o.settings.*field = static_cast<T>(std::atof(v.c_str()));
   };
+}
+
+Setter tls_number(unsigned Options::*field) {
+  return [field](Options& o, const std::string& v) {
+    o.*field = static_cast<unsigned>(std::atoi(v.c_str()));
+  };
+}
+Setter tls_flag(bool lab::TlsSpec::*field) {
+  return [field](Options& o, const std::string& v) { o.spec.tls.*field = v != "0"; };
+}
+
+void add_tls_setters(std::map<std::string, Setter>& setters) {
+  setters["tls"] = tls_number(&Options::tls_version);
+  setters["tls-key"] = tls_number(&Options::tls_key);
+  setters["tls-cipher"] = tls_number(&Options::tls_cipher);
+  setters["tls-reuse"] = tls_flag(&lab::TlsSpec::reuses_sessions);
+  setters["tls-verify"] = tls_flag(&lab::TlsSpec::is_verified);
+  setters["tls-name"] = [](Options& o, const std::string& v) { o.spec.tls.server_name = v; };
 }
 
 std::map<std::string, Setter> make_setters() {
@@ -145,7 +165,8 @@ void print(const lab::TrialResult& r) {
 
 int main(int argc, char** argv) {
   Options o;
-  const auto setters = make_setters();
+  auto setters = make_setters();
+  add_tls_setters(setters);
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
     const auto at = name.starts_with("--") ? setters.find(name.substr(2)) : setters.end();
@@ -155,6 +176,11 @@ int main(int argc, char** argv) {
     }
     at->second(o, argv[i + 1]);
   }
+  const auto tls = lab::make_tls_spec(o.tls_version, o.tls_key, o.tls_cipher);
+  if (!tls) return fail(tls.error());
+  o.spec.tls.version = tls->version;
+  o.spec.tls.key = tls->key;
+  o.spec.tls.cipher = tls->cipher;
   std::unique_ptr<lab::Endpoint> ends[2];
   for (const bool is_server : {true, false}) {  // memif: the server makes the socket
     if (!(is_server ? o.has_server : o.has_client)) continue;

@@ -12,6 +12,7 @@ namespace merlon::lab {
 namespace {
 
 constexpr std::uint32_t kMostConcurrent = 1U << 20;
+constexpr std::size_t kLongestName = 64;  // of a certificate's common name (X.509 ub-common-name)
 
 struct Limits {
   const char* field;
@@ -73,6 +74,9 @@ base::Result<void> check_relations(const TcpLoadSpec& s) {
     return wrong("object_kib is out of range", "1 to 16 sizes of 1 to 1024 KiB");
   if (s.attack != AttackKind::kNone && s.attack_pps <= 0)
     return wrong("an attack without attack_pps", "give attack_pps");
+  if (s.tls.is_on() && (s.tls.server_name.empty() || s.tls.server_name.size() > kLongestName))
+    return wrong(fmt::format("tls.server_name of {} characters", s.tls.server_name.size()),
+                 "a host's name of 1 to 64 characters");
   for (const AddressPool& pool : {s.clients, s.servers}) {
     const std::uint32_t last = pool.first + (pool.count - 1);
     if (last < pool.first || tcp::is_attacker(pool.first) || tcp::is_attacker(last))

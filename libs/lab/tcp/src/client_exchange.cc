@@ -15,6 +15,20 @@ constexpr std::uint16_t kOkStatus = 200;
 // section 5.2.7.1).
 constexpr std::uint32_t kHardCodes = 1U << 2 | 1U << 3 | 1U << 9 | 1U << 10 | 1U << 13;
 
+// What it is called when a stage's answer stays away.
+Outcome timeout_outcome(Stage stage) noexcept {
+  switch (stage) {
+    case Stage::kConnecting:
+      return Outcome::kConnectTimeout;
+    case Stage::kSecuring:
+      return Outcome::kTlsTimeout;
+    case Stage::kClosing:
+      return Outcome::kCloseTimeout;
+    default:
+      return Outcome::kTransactionTimeout;
+  }
+}
+
 }  // namespace
 
 void Client::on_segment(const Segment& s, Nanos now) noexcept {
@@ -59,15 +73,10 @@ void Client::on_timer(Connection& c, Nanos now) noexcept {
     if (c.stage == Stage::kThinking)
       request(c, now, now);
     else
-      return fail_transaction(
-          c, c.stage == Stage::kClosing ? Outcome::kCloseTimeout : Outcome::kTransactionTimeout,
-          now);
+      return fail_transaction(c, timeout_outcome(c.stage), now);
   }
   if (!stack_.on_timer(c, now)) {
-    const Outcome why = c.stage == Stage::kConnecting ? Outcome::kConnectTimeout
-                        : c.stage == Stage::kClosing  ? Outcome::kCloseTimeout
-                                                      : Outcome::kTransactionTimeout;
-    return fail_transaction(c, why, now);
+    return fail_transaction(c, timeout_outcome(c.stage), now);
   }
   settle(c, now);
 }
@@ -83,6 +92,11 @@ void Client::on_connected(Connection& c, Nanos now) noexcept {
   // The handshake's ACK leaves by itself, as it does from a client that has yet to be woken to
   // write.
   stack_.output(c, now);
+  if (tls_ != nullptr) return begin_handshake(c, now);
+  begin_exchange(c, now);
+}
+
+void Client::begin_exchange(Connection& c, Nanos now) noexcept {
   if (c.transactions_left > 0) {
     request(c, c.intended, now);
   } else if (spec_.concurrent != 0 && !c.is(Connection::kIsEnding)) {
@@ -109,24 +123,30 @@ void Client::request(Connection& c, Nanos intended, Nanos now) noexcept {
     c.set(Connection::kIsRequestSustained);
     ++tally_.sustain.transactions_attempted;
   }
-  stack_.say(c, book_.request(object, !spec_.is_kept_alive));
+  const std::uint8_t message = book_.request(object, !spec_.is_kept_alive);
+  if (c.tls != nullptr) return say_secured(c, message);
+  stack_.say(c, message);
+}
+
+void Client::note_first_byte(Connection& c, Nanos now) noexcept {
+  if (c.is(Connection::kHasFirstByte)) return;
+  c.set(Connection::kHasFirstByte);
+  if (c.is(Connection::kIsRequestSustained)) tally_.first_byte.record(now - c.request_intended);
 }
 
 void Client::on_payload(Connection& c, const Input& in, Nanos now) noexcept {
+  if (tls_ != nullptr) return on_ciphertext(c, in, now);
   if (c.stage != Stage::kHead && c.stage != Stage::kBody) {
     // Bytes that nobody asked for; taken, so that the connection can still close in good order.
     stack_.take(c, in, in.is_in_order ? static_cast<std::uint32_t>(in.payload.size()) : 0, now);
     return;
   }
-  if (!c.is(Connection::kHasFirstByte)) {
-    c.set(Connection::kHasFirstByte);
-    if (c.is(Connection::kIsRequestSustained)) tally_.first_byte.record(now - c.request_intended);
-  }
+  note_first_byte(c, now);
   std::uint32_t head_size = 0;
   const auto size = static_cast<std::uint32_t>(in.payload.size());
   if (c.stage == Stage::kHead) {
     if (!in.is_in_order) return stack_.take(c, in, 0, now);
-    const int used = read_head(c, in);
+    const int used = read_head(c, in.payload);
     if (used < 0) c.outcome = static_cast<std::uint8_t>(Outcome::kBadResponse);
     if (used < 0 || c.stage == Stage::kHead) {
       stack_.take(c, in, size, now);
@@ -149,8 +169,7 @@ void Client::on_payload(Connection& c, const Input& in, Nanos now) noexcept {
     end_transaction(c, true, now);
 }
 
-int Client::read_head(Connection& c, const Input& in) noexcept {
-  const base::ByteSpan bytes = in.payload;
+int Client::read_head(Connection& c, base::ByteSpan bytes) noexcept {
   std::size_t used = 0;
   // Our own servers say what the book has.
   const std::uint8_t answer = book_.answer(c.message);
@@ -208,11 +227,19 @@ bool Client::is_body(const Connection& c, std::uint32_t sequence,
   return !spec_.is_content_verified || book_.is_body(offset, bytes);
 }
 
+// By FIN, or by the close_notify of TLS, without which a FIN may be anybody's (RFC 8446
+// section 6.1).
 void Client::on_peer_closed(Connection& c, Nanos now) noexcept {
-  if (c.stage == Stage::kBody && c.is(Connection::kEndsAtClose))
+  const bool is_truncated = c.tls != nullptr && !c.tls->is_peer_closed();
+  const Outcome why = is_truncated ? Outcome::kTlsTruncated : Outcome::kClosedEarly;
+  if (c.stage == Stage::kSecuring) {
+    c.outcome = static_cast<std::uint8_t>(why);
+    return begin_close(c, now);
+  }
+  if (c.stage == Stage::kBody && c.is(Connection::kEndsAtClose) && !is_truncated)
     return end_transaction(c, true, now);
   if (c.stage == Stage::kHead || c.stage == Stage::kBody) {
-    c.outcome = static_cast<std::uint8_t>(Outcome::kClosedEarly);
+    c.outcome = static_cast<std::uint8_t>(why);
     return end_transaction(c, false, now);
   }
   if (c.stage == Stage::kClosing) return;
@@ -261,6 +288,10 @@ void Client::fail_transaction(Connection& c, Outcome outcome, Nanos now) noexcep
 void Client::begin_close(Connection& c, Nanos now) noexcept {
   c.stage = Stage::kClosing;
   c.application_at = now + timeout_;
+  if (c.tls != nullptr) {
+    c.tls->shut_down();
+    Stack::extend(c);
+  }
   stack_.close(c);
 }
 
@@ -272,6 +303,7 @@ void Client::end(Connection& c, Outcome outcome, Nanos now) noexcept {
   if (outcome == Outcome::kReset) count(now, &Second::resets, std::uint64_t{1});
   if (c.is(Connection::kIsEnding)) --ending_count_;
   --open_count_;
+  close_tls(c);
   // Its entry in the wheel stays until it is due; a connection opened in this place meanwhile finds
   // it there.
   c.state = State::kClosed;

@@ -12,6 +12,8 @@ namespace {
 // Shares beyond which the tester, not the device, made the result.
 constexpr double kLateLimit = 0.01, kUnsentLimit = 0.001;
 constexpr double kLatenessLimitMs = 10;
+// Of the thread's own time in sustain, and of that TLS's part.
+constexpr double kBusyLimit = 0.95, kTlsShare = 0.5;
 
 double ratio(std::uint64_t part, std::uint64_t whole) noexcept {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -55,10 +57,23 @@ void put_series(const LoadParts& p, TrialResult& r) {
   put("connections_per_s", [](const Second& s) { return s.completed; });
   put("failed_per_s", [](const Second& s) { return s.failed; });
   put("resets_per_s", [](const Second& s) { return s.resets; });
+  if (p.spec.tls.is_on()) put("handshakes_per_s", [](const Second& s) { return s.handshakes; });
   put("transactions_per_s", [](const Second& s) { return s.transactions; });
   put("failed_transactions_per_s", [](const Second& s) { return s.transactions_failed; });
   put("goodput_bps", [](const Second& s) { return s.bytes * 8; });
   put("concurrent", [](const Second& s) { return s.concurrent; });
+}
+
+void put_tls_of_client(const LoadParts& p, Kpis& k) {
+  const Tally& t = p.client->tally();
+  const double sustain = p.spec.sustain_s > 0 ? p.spec.sustain_s : 1;
+  k["handshakes_per_s"] = static_cast<double>(t.during_sustain.handshakes) / sustain;
+  k["handshakes"] = static_cast<double>(t.all.handshakes);
+  k["handshakes_resumed"] = static_cast<double>(t.all.resumptions);
+  k["tls_last_alert"] = p.client->tls()->last_alert();
+  put_percentiles(k, "tls_established", t.secured);
+  put_percentiles(k, "tls_handshake", t.handshake);
+  if (p.tls_memory_per_end > 0) k["tls_memory_per_end_bytes"] = p.tls_memory_per_end;
 }
 
 void put_client(const LoadParts& p, TrialResult& r) {
@@ -91,6 +106,7 @@ void put_client(const LoadParts& p, TrialResult& r) {
   k["concurrent_max"] = t.concurrent_maximum;
   k["concurrent_mean"] = ratio(t.concurrent_sum, t.concurrent_samples);
   k["tuple_count"] = static_cast<double>(p.client->tuple_count());
+  if (p.client->tls() != nullptr) put_tls_of_client(p, k);
   put_percentiles(k, "connect", t.connect);
   put_percentiles(k, "ttfb", t.first_byte);
   put_percentiles(k, "ttlb", t.last_byte);
@@ -128,6 +144,14 @@ void put_server(const LoadParts& p, TrialResult& r) {
   k["server_requests"] = static_cast<double>(s.requests);
   k["server_bad_requests"] = static_cast<double>(s.bad_requests);
   k["server_table_full"] = static_cast<double>(s.table_full);
+  if (p.server->tls() != nullptr) {
+    k["server_handshakes"] = static_cast<double>(s.handshakes);
+    k["server_handshakes_resumed"] = static_cast<double>(s.resumptions);
+    k["server_tls_alerts"] = static_cast<double>(s.tls_alerts);
+    k["server_tls_bad_records"] = static_cast<double>(s.tls_bad_records);
+    k["server_tls_truncated"] = static_cast<double>(s.tls_truncated);
+    k["server_tls_last_alert"] = p.server->tls()->last_alert();
+  }
   k["server_open"] = p.server->open_count();
   if (p.flood != nullptr) {
     k["attack_sent"] = static_cast<double>(p.flood->sent());
@@ -161,6 +185,30 @@ void add_role(const Role& role, TrialResult& r) {
   r.frames.received += c.received - c.other - c.attack - c.malformed;
   r.frames.unexpected += c.other;
   r.frames.corrupted += c.malformed;
+}
+
+// TSC ticks within OpenSSL, of both roles as far as they are ours.
+std::uint64_t tls_ticks(const LoadParts& p) {
+  std::uint64_t ticks = 0;
+  if (p.client != nullptr && p.client->tls() != nullptr) ticks += p.client->tls()->ticks();
+  if (p.server != nullptr && p.server->tls() != nullptr) ticks += p.server->tls()->ticks();
+  return ticks;
+}
+
+// What TLS itself costs the tester, and whether that was all it had.
+void put_tls_cost(const LoadParts& p, TrialResult& r) {
+  const std::uint64_t ticks = tls_ticks(p);
+  if (ticks == 0) return;
+  const double share = std::min(1.0, ratio(ticks, p.use.busy_ticks));
+  r.kpis["tester_tls_ratio"] = share;
+  r.kpis["tester_sustain_busy_ratio"] = p.use.sustain_busy_ratio;
+  if (p.client != nullptr && p.client->tally().all.handshakes > 0)
+    r.kpis["tester_tls_cycles_per_handshake"] = ratio(ticks, p.client->tally().all.handshakes);
+  if (p.use.sustain_busy_ratio < kBusyLimit || share < kTlsShare) return;
+  if (r.stamp == Stamp::kClean) r.stamp = Stamp::kTesterLimited;
+  r.stamp_reasons.push_back(fmt::format(
+      "the tester was busy {:.0f} % of sustain, {:.0f} % of it with TLS of its own ends",
+      p.use.sustain_busy_ratio * 100, share * 100));
 }
 
 void stamp(const LoadParts& p, TrialResult& r) {
@@ -220,6 +268,7 @@ void fill_result(const LoadParts& p, TrialResult& r) {
     r.kpis["tester_cycles_per_connection"] =
         ratio(p.use.busy_ticks, p.client->tally().all.of(Outcome::kCompleted));
   stamp(p, r);
+  put_tls_cost(p, r);
 }
 
 }  // namespace merlon::lab::tcp

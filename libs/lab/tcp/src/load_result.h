@@ -4,15 +4,9 @@
 #include "merlon/lab_tcp/client.h"
 #include "merlon/lab_tcp/flood.h"
 #include "merlon/lab_tcp/server.h"
+#include "turn_account.h"
 
 namespace merlon::lab::tcp {
-
-// What the measuring loop saw of itself.
-struct LoopUse {
-  double elapsed_s = 0;
-  std::uint64_t busy_ticks = 0, ticks = 0;  // TSC, in turns with work and in all
-  std::uint64_t longest_gap_ticks = 0;      // between two turns
-};
 
 struct LoadParts {
   const TcpLoadSpec& spec;
@@ -20,6 +14,7 @@ struct LoadParts {
   const Server* server;
   const Flood* flood;
   LoopUse use;
+  double tls_memory_per_end = 0;  // bytes; 0 without TLS
 };
 
 // Fills frames, kpis, series, histograms and the stamp.

@@ -34,6 +34,25 @@ Role::Role(io::Port& port, const base::MacAddress& mac, const TcpLoadSpec& spec,
       stack_(stack_settings(spec, mac_), book, out_),
       burst_(std::make_unique<packet::Burst>()) {}
 
+void Role::use_tls(std::unique_ptr<TlsContext> context) {
+  tls_ = std::move(context);
+  channels_ = std::make_unique<TlsChannel[]>(size_);
+  burst_limit_ = kTlsBurst;
+}
+
+bool Role::open_tls(Connection& c) noexcept {
+  TlsChannel& channel = channels_[index_of(c)];
+  if (!channel.open(*tls_)) return false;
+  c.tls = &channel;
+  return true;
+}
+
+void Role::close_tls(Connection& c) noexcept {
+  if (c.tls == nullptr) return;
+  c.tls->close();
+  c.tls = nullptr;
+}
+
 void Role::announce() noexcept {
   send_arp(ArpMessage::kRequest, ours_.first, {}, ours_.first);
   out_.flush();

@@ -89,15 +89,26 @@ void Server::on_segment(const Segment& s, Nanos now) noexcept {
     ++server_counters_.established;
     c->stage = Stage::kHead;
     c->head = {};
+    if (tls_ != nullptr) begin_handshake(*c);
   }
   if (in.is_acceptable) {
     if (!in.payload.empty())
       on_payload(*c, in, now);
     else
       stack_.take(*c, in, 0, now);
-    if (c->is(Connection::kPeerClosed)) stack_.close(*c);
+    if (c->is(Connection::kPeerClosed)) on_peer_closed(*c);
   }
+  // What was acknowledged makes room for more.
+  if (c->tls != nullptr && c->tls->is_writing()) serve(*c);
   settle(*c, now);
+}
+
+void Server::on_peer_closed(Connection& c) noexcept {
+  if (c.tls == nullptr) return stack_.close(c);
+  // What is being written comes first; serve() closes behind it.
+  if (c.stage == Stage::kClosing || c.tls->is_writing()) return;
+  if (!c.tls->is_peer_closed()) ++server_counters_.tls_truncated;
+  close_secured(c);
 }
 
 // A challenge ACK would have to be answered by RST, which our clients never send; so a SYN is
@@ -140,6 +151,7 @@ void Server::accept(const Segment& s, Nanos now) noexcept {
 }
 
 void Server::on_payload(Connection& c, const Input& in, Nanos now) noexcept {
+  if (tls_ != nullptr) return on_ciphertext(c, in, now);
   const auto size = static_cast<std::uint32_t>(in.payload.size());
   if (c.stage == Stage::kClosing) return stack_.take(c, in, in.is_in_order ? size : 0, now);
   // A request that comes before the last answer has arrived is left to be sent again: one message
@@ -224,6 +236,7 @@ void Server::free(Connection& c) noexcept {
   std::uint32_t* link = &chain_of(c);
   while (*link != index) link = &table_[*link].link;
   *link = c.link;
+  close_tls(c);
   c.state = State::kClosed;
   c.link = free_list_;
   free_list_ = index;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "merlon/lab_tcp/stack.h"
+#include "merlon/lab_tcp/tls_channel.h"
 
 namespace merlon::lab::tcp {
 namespace {
@@ -120,10 +121,19 @@ bool Stack::take_acknowledgment(Connection& c, const Segment& s, Nanos now) noex
   return true;
 }
 
+// What the peer has need not be kept; the message begins where it goes on.
+void Stack::release_acknowledged(Connection& c) noexcept {
+  const std::uint32_t size = std::min(c.snd_una - c.message_start, c.message_length);
+  c.tls->release(size);
+  c.message_start += size;
+  c.message_length -= size;
+}
+
 void Stack::take_new_acknowledgment(Connection& c, std::uint32_t ack, Nanos now) noexcept {
   if (c.is(Connection::kIsTimed) && !is_before(ack, c.timed_sequence)) measure_round_trip(c, now);
   const std::uint32_t acked = ack - c.snd_una;
   c.snd_una = ack;
+  if (c.tls != nullptr) release_acknowledged(c);
   if (is_before(c.snd_nxt, ack)) c.snd_nxt = ack;
   c.retries = 0;
   c.duplicate_acks = 0;

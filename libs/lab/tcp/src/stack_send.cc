@@ -4,6 +4,7 @@
 
 #include "merlon/base/hash.h"
 #include "merlon/lab_tcp/stack.h"
+#include "merlon/lab_tcp/tls_channel.h"
 
 namespace merlon::lab::tcp {
 namespace {
@@ -74,6 +75,11 @@ void Stack::say(Connection& c, std::uint8_t message) noexcept {
   c.message_length = book_.length(message);
 }
 
+// From message_start on stands what the channel keeps until it is acknowledged.
+void Stack::extend(Connection& c) noexcept {
+  if (!c.is(Connection::kFinQueued)) c.message_length = c.tls->pending();
+}
+
 // Writes one segment; whether it is new or sent again is the caller's business. Every segment
 // acknowledges.
 void Stack::send(Connection& c, std::uint32_t sequence, std::uint8_t flags, std::uint32_t from,
@@ -97,7 +103,10 @@ void Stack::send(Connection& c, std::uint32_t sequence, std::uint8_t flags, std:
   }
   base::Byte* frame = out_.begin(std::max(kHeaderSize + size, kMinimumFrame));
   if (frame == nullptr) return;
-  if (size > 0) book_.write(c.message, from, size, frame + kHeaderSize);
+  if (size > 0 && c.tls != nullptr)
+    c.tls->copy(from, size, frame + kHeaderSize);
+  else if (size > 0)
+    book_.write(c.message, from, size, frame + kHeaderSize);
   out_.end(write_segment(frame, h, size));
 }
 

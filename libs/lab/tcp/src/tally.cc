@@ -7,9 +7,10 @@ namespace merlon::lab::tcp {
 
 std::string_view outcome_name(Outcome outcome) noexcept {
   static constexpr std::array<std::string_view, kOutcomeCount> kNames = {
-      "completed",           "refused",       "unreachable",  "reset",        "connect_timeout",
-      "transaction_timeout", "close_timeout", "bad_response", "closed_early", "table_full",
-      "unfinished"};
+      "completed",       "refused",      "unreachable",         "reset",
+      "connect_timeout", "tls_alert",    "tls_verify",          "tls_bad_record",
+      "tls_truncated",   "tls_timeout",  "transaction_timeout", "close_timeout",
+      "bad_response",    "closed_early", "table_full",          "unfinished"};
   return kNames[static_cast<std::size_t>(outcome)];
 }
 

@@ -2,6 +2,7 @@
 #include "merlon/lab_tcp/tcp_load.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 
 #include "load_result.h"
 #include "merlon/base/make_error.h"
+#include "turn_account.h"
 
 namespace merlon::lab {
 namespace {
@@ -24,6 +26,9 @@ using tcp::Client;
 using tcp::Flood;
 using tcp::MessageBook;
 using tcp::Server;
+using tcp::TlsContext;
+using tcp::TlsSide;
+using tcp::TurnAccount;
 
 constexpr std::uint32_t kMostConcurrent = 1U << 20, kLeastConcurrent = 4096;
 constexpr Nanos kSolicitEvery = 100'000'000, kResolveLimit = 3'000'000'000;
@@ -83,6 +88,17 @@ base::Result<base::Region> make_table(std::uint32_t count, const char* whose) {
   return region;
 }
 
+base::Result<void> add_tls(tcp::Role& role, const TlsSpec& spec, TlsSide side) {
+  if (!spec.is_on()) return {};
+  auto context = TlsContext::create(spec, side);
+  if (!context) return context.error();
+  role.use_tls(std::move(*context));
+  return {};
+}
+
+// Bytes of the heap in use, all threads'.
+double heap_in_use() noexcept { return static_cast<double>(mallinfo2().uordblks); }
+
 // One measuring thread's account of itself.
 struct ThreadUse {
   tcp::LoopUse loop;
@@ -128,31 +144,6 @@ ProcessUse thread_use(const char* name) {
   return u;
 }
 
-// Where the loop's time goes, by the TSC. A turn longer than its bounds allow was the thread being
-// kept from running: that time is nobody's work.
-class TurnAccount {
- public:
-  void turn(bool has_worked) noexcept {
-    const std::uint64_t now = base::read_tsc();
-    const std::uint64_t spent = now - last_;
-    last_ = now;
-    use_.longest_gap_ticks = std::max(use_.longest_gap_ticks, spent);
-    if (spent > longest_) return;
-    use_.ticks += spent;
-    if (has_worked) use_.busy_ticks += spent;
-  }
-  [[nodiscard]] tcp::LoopUse use(double elapsed_s) const noexcept {
-    tcp::LoopUse u = use_;
-    u.elapsed_s = elapsed_s;
-    return u;
-  }
-
- private:
-  const std::uint64_t longest_ = static_cast<std::uint64_t>(base::TscClock::frequency() * 3e-3);
-  std::uint64_t last_ = base::read_tsc();
-  tcp::LoopUse use_;
-};
-
 // The parts of one run.
 struct Load {
   Load(const TcpLoadSpec& what, const TcpLoadSettings& how) : spec(what), settings(how) {}
@@ -163,11 +154,14 @@ struct Load {
   std::unique_ptr<Client> client;
   std::unique_ptr<Server> server;
   std::unique_ptr<Flood> flood;
-  std::atomic<bool> is_client_done{false}, is_unresolved{false};
+  std::atomic<bool> is_client_done{false}, is_unresolved{false}, is_in_sustain{false};
   std::atomic<std::uint64_t> opened{0}, completed{0};
   std::atomic<Nanos> elapsed{0};
   const ProgressFn* inline_progress = nullptr;
   Nanos progress_at = 0;
+  // Of TLS: the heap before the start, and what the ends open in mid-sustain had added to it.
+  double heap_before = 0, memory_per_end = 0;
+  Nanos weigh_at = 0;
 
   base::Result<void> make(Endpoint* client_end, Endpoint* server_end);
   bool resolve(LoadClock& clock, bool turns_server, const std::atomic<bool>& stop);
@@ -175,6 +169,8 @@ struct Load {
                   ThreadUse& use);
   void run_server(LoadClock& clock, const std::atomic<bool>& stop, ThreadUse& use);
   void report(Nanos elapsed_now);
+  void weigh(Nanos elapsed_now);
+  bool turn_client(Nanos now, bool turns_server);
   TrialResult result(const ThreadUse& a, const ThreadUse* b);
 };
 
@@ -194,6 +190,7 @@ base::Result<void> Load::make(Endpoint* client_end, Endpoint* server_end) {
     auto table = make_table(Client::table_size(concurrent), "clients");
     if (!table) return table.error();
     client = std::make_unique<Client>(client_end->port(), spec, c, *book, std::move(*table));
+    if (auto r = add_tls(*client, spec.tls, TlsSide::kClient); !r) return r;
     auto f = Flood::create(spec, client_end->port(), c.mac);
     if (!f) return f.error();
     flood = std::move(*f);
@@ -205,6 +202,7 @@ base::Result<void> Load::make(Endpoint* client_end, Endpoint* server_end) {
     server =
         std::make_unique<Server>(server_end->port(), mac_of(*server_end, kServerRole), spec, *book,
                                  std::move(*table), size, settings.are_checksums_verified);
+    if (auto r = add_tls(*server, spec.tls, TlsSide::kServer); !r) return r;
   }
   return {};
 }
@@ -235,6 +233,22 @@ void Load::report(Nanos elapsed_now) {
   (*inline_progress)({static_cast<double>(elapsed_now) * 1e-9, opened.load(), completed.load()});
 }
 
+bool Load::turn_client(Nanos now, bool turns_server) {
+  bool has_worked = client->turn(now);
+  if (flood != nullptr) has_worked |= flood->turn(now);
+  if (turns_server) has_worked |= server->turn(now);
+  return has_worked;
+}
+
+// Once, in the middle of sustain. A server on a thread of its own has as many ends open as the
+// clients, give or take what is on its way.
+void Load::weigh(Nanos elapsed_now) {
+  if (weigh_at == 0 || elapsed_now < weigh_at) return;
+  weigh_at = 0;
+  const double ends = client->open_count() * (server != nullptr ? 2.0 : 1.0);
+  if (ends > 0) memory_per_end = std::max(0.0, heap_in_use() - heap_before) / ends;
+}
+
 void Load::run_client(LoadClock& clock, bool turns_server, const std::atomic<bool>& stop,
                       ThreadUse& use) {
   client->use_clock(&clock);
@@ -251,21 +265,25 @@ void Load::run_client(LoadClock& clock, bool turns_server, const std::atomic<boo
   }
   const Nanos begin = clock.now() + kSettle;
   client->start(begin);
+  if (spec.tls.is_on()) {
+    heap_before = heap_in_use();
+    weigh_at = static_cast<Nanos>((spec.ramp_up_s + spec.sustain_s / 2) * 1e9) + 1;
+  }
   if (flood != nullptr)
     flood->start(
         begin,
         begin + static_cast<Nanos>((spec.ramp_up_s + spec.sustain_s + spec.ramp_down_s) * 1e9),
         client->next_hop_mac());
   Nanos now = begin - kSettle;
-  TurnAccount account;
+  TurnAccount account(spec.tls.is_on());
   Nanos linger_until = 0;
   while (linger_until == 0 || now < linger_until) {
     now = clock.now();
-    bool has_worked = client->turn(now);
-    if (flood != nullptr) has_worked |= flood->turn(now);
-    if (turns_server) has_worked |= server->turn(now);
-    account.turn(has_worked);
+    const bool is_sustain = client->is_in_sustain(now);
+    is_in_sustain.store(is_sustain, std::memory_order_relaxed);
+    account.turn(turn_client(now, turns_server), is_sustain);
     report(std::max<Nanos>(now - begin, 0));
+    weigh(now - begin);
     if (linger_until != 0) continue;
     const bool is_stopped = stop.load(std::memory_order_relaxed);
     if (!is_stopped && !client->is_done(now)) continue;
@@ -280,7 +298,7 @@ void Load::run_server(LoadClock& clock, const std::atomic<bool>& stop, ThreadUse
   const Nanos begin = clock.now();
   const auto longest =
       static_cast<Nanos>((spec.ramp_up_s + spec.sustain_s + spec.ramp_down_s) * 1e9);
-  TurnAccount account;
+  TurnAccount account(spec.tls.is_on());
   server->use_clock(&clock);
   server->start(begin);
   server->announce();
@@ -288,7 +306,7 @@ void Load::run_server(LoadClock& clock, const std::atomic<bool>& stop, ThreadUse
   for (;;) {
     now = clock.now();
     const bool has_worked = server->turn(now);
-    account.turn(has_worked);
+    account.turn(has_worked, is_in_sustain.load(std::memory_order_relaxed));
     if (client == nullptr) elapsed.store(now - begin, std::memory_order_relaxed);
     const bool is_over =
         client != nullptr ? is_client_done.load(std::memory_order_acquire) : now - begin >= longest;
@@ -314,8 +332,9 @@ TrialResult Load::result(const ThreadUse& a, const ThreadUse* b) {
     use.ticks += b->loop.ticks;
     use.elapsed_s = std::max(use.elapsed_s, b->loop.elapsed_s);
     use.longest_gap_ticks = std::max(use.longest_gap_ticks, b->loop.longest_gap_ticks);
+    use.sustain_busy_ratio = std::max(use.sustain_busy_ratio, b->loop.sustain_busy_ratio);
   }
-  tcp::fill_result({spec, client.get(), server.get(), flood.get(), use}, r);
+  tcp::fill_result({spec, client.get(), server.get(), flood.get(), use, memory_per_end}, r);
   return r;
 }
 

@@ -40,6 +40,7 @@ class Client final : public Role {
   // Counts what is still open as unfinished. Nothing may be called afterwards but readers.
   void finish(base::Nanos now) noexcept;
 
+  [[nodiscard]] bool is_in_sustain(base::Nanos now) const noexcept { return is_sustain(now); }
   [[nodiscard]] const Tally& tally() const noexcept { return tally_; }
   // Connections of the schedule whose time had come and that were never opened.
   [[nodiscard]] std::uint64_t not_opened() const noexcept { return not_opened_; }
@@ -58,14 +59,25 @@ class Client final : public Role {
   void on_icmp(const IcmpError& e, base::Nanos now) noexcept;
   void on_timer(Connection& c, base::Nanos now) noexcept;
   void on_connected(Connection& c, base::Nanos now) noexcept;
+  void begin_exchange(Connection& c, base::Nanos now) noexcept;
   void on_payload(Connection& c, const Input& in, base::Nanos now) noexcept;
+  void note_first_byte(Connection& c, base::Nanos now) noexcept;
   // Bytes of the payload that belong to the response's head, complete when the stage is kBody; -1:
   // it is none.
-  int read_head(Connection& c, const Input& in) noexcept;
+  int read_head(Connection& c, base::ByteSpan bytes) noexcept;
   int read_binary_head(Connection& c, base::ByteSpan bytes) noexcept;
   [[nodiscard]] bool is_body(const Connection& c, std::uint32_t sequence,
                              base::ByteSpan bytes) const noexcept;
   void on_peer_closed(Connection& c, base::Nanos now) noexcept;
+
+  // client_tls.cc
+  void begin_handshake(Connection& c, base::Nanos now) noexcept;
+  void on_ciphertext(Connection& c, const Input& in, base::Nanos now) noexcept;
+  void advance_tls(Connection& c, base::Nanos now) noexcept;
+  void on_secured(Connection& c, base::Nanos now) noexcept;
+  void on_plaintext(Connection& c, base::ByteSpan bytes, base::Nanos now) noexcept;
+  void on_tls_failed(Connection& c, base::Nanos now) noexcept;
+  void say_secured(Connection& c, std::uint8_t message) noexcept;
 
   void request(Connection& c, base::Nanos intended, base::Nanos now) noexcept;
   void end_transaction(Connection& c, bool is_good, base::Nanos now) noexcept;

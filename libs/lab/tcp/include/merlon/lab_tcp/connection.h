@@ -12,6 +12,8 @@
 
 namespace merlon::lab::tcp {
 
+class TlsChannel;
+
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
 // Open stands for ESTABLISHED and every closing state of RFC 9293 section 3.3.2: which of them it
@@ -22,8 +24,9 @@ enum class State : std::uint8_t { kClosed, kSynSent, kSynReceived, kOpen };
 // Where the application is.
 enum class Stage : std::uint8_t {
   kConnecting,
-  kHead,  // client: awaits the response's head; server: a request
-  kBody,  // client: awaits the rest of the object
+  kSecuring,  // TLS shakes hands
+  kHead,      // client: awaits the response's head; server: a request
+  kBody,      // client: awaits the rest of the object
   kThinking,
   kHolding,  // open without transactions until told to close
   kClosing,
@@ -86,6 +89,8 @@ struct Connection {
   base::Nanos intended, opened;  // client: SYN by the schedule and in fact
   base::Nanos requested, request_intended;
 
+  TlsChannel* tls;  // null: what is sent are messages of the book as they stand
+
   [[nodiscard]] bool is(Flag f) const noexcept { return (flags & f) != 0; }
   void set(Flag f) noexcept { flags = static_cast<std::uint16_t>(flags | f); }
   void clear(Flag f) noexcept { flags = static_cast<std::uint16_t>(flags & ~f); }
@@ -98,6 +103,6 @@ struct Connection {
   }
 };
 
-static_assert(sizeof(Connection) == 224);
+static_assert(sizeof(Connection) == 232);
 
 }  // namespace merlon::lab::tcp

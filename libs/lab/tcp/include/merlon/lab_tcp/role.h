@@ -12,11 +12,16 @@
 #include "merlon/lab_tcp/stack.h"
 #include "merlon/lab_tcp/tcp_load.h"
 #include "merlon/lab_tcp/timing_wheel.h"
+#include "merlon/lab_tcp/tls_channel.h"
 
 namespace merlon::lab::tcp {
 
 // Bounds of one turn's work, so that receiving is never kept waiting.
 inline constexpr unsigned kBurstsPerTurn = 16, kTimersPerTurn = 128, kOpeningsPerTurn = 64;
+// With TLS a segment may cost a signature: few at once, and the clock says when a turn is long
+// enough.
+inline constexpr unsigned kTlsBurst = 8;
+inline constexpr base::Nanos kTlsTurnTime = 1'000'000;
 
 StackSettings stack_settings(const TcpLoadSpec& spec, const base::MacAddress& mac);
 
@@ -38,6 +43,10 @@ class Role {
   // Read between the bursts of a turn, so that no latency is told shorter than it was by more than
   // one burst's work. Without it a turn has one time.
   void use_clock(LoadClock* clock) noexcept { clock_ = clock; }
+  // Before the start: every connection speaks TLS.
+  void use_tls(std::unique_ptr<TlsContext> context);
+  // Null without TLS.
+  [[nodiscard]] const TlsContext* tls() const noexcept { return tls_.get(); }
   [[nodiscard]] const StackCounters& stack_counters() const noexcept { return stack_.counters(); }
   [[nodiscard]] const RoleCounters& role_counters() const noexcept { return counters_; }
   [[nodiscard]] const Transmitter& transmitter() const noexcept { return out_; }
@@ -66,6 +75,14 @@ class Role {
     const base::Nanos at = Stack::next_deadline(c);
     if (at != 0) wheel_->arm(index_of(c), at);
   }
+  // The time after work that took some, where there is a clock to ask.
+  [[nodiscard]] base::Nanos later(base::Nanos now) const noexcept {
+    return clock_ == nullptr ? now : std::max(now, clock_->now());
+  }
+  // False: no memory.
+  bool open_tls(Connection& c) noexcept;
+  static void close_tls(Connection& c) noexcept;
+
   [[nodiscard]] std::uint32_t index_of(const Connection& c) const noexcept {
     return static_cast<std::uint32_t>(&c - table_.data());
   }
@@ -85,6 +102,9 @@ class Role {
   Frame frame_;
   RoleCounters counters_;
   LoadClock* clock_ = nullptr;
+  std::unique_ptr<TlsContext> tls_;
+  std::unique_ptr<TlsChannel[]> channels_;  // by place in the table
+  unsigned burst_limit_ = packet::Burst::kCapacity;
   std::uint32_t open_count_ = 0;
   std::uint32_t next_hop_ip_ = 0;  // asked for by ARP; 0: none
   base::MacAddress next_hop_mac_{};
@@ -94,11 +114,13 @@ class Role {
 template <class OnSegment, class OnIcmp>
 bool Role::receive(base::Nanos& now, OnSegment&& on_segment, OnIcmp&& on_icmp) noexcept {
   bool has_received = false;
+  const base::Nanos begin = now;
   for (unsigned turn = 0; turn < kBurstsPerTurn; ++turn) {
-    if (turn > 0 && clock_ != nullptr) now = std::max(now, clock_->now());
+    if (turn > 0) now = later(now);
+    if (tls_ != nullptr && now - begin > kTlsTurnTime) break;
     packet::Burst& b = *burst_;
     b.count = 0;
-    port_.receive(0, b, packet::Burst::kCapacity);
+    port_.receive(0, b, burst_limit_);
     if (b.count == 0) break;
     has_received = true;
     counters_.received += b.count;
@@ -127,7 +149,7 @@ bool Role::receive(base::Nanos& now, OnSegment&& on_segment, OnIcmp&& on_icmp) n
       }
     }
     port_.release(0, b.handle.data(), b.count);
-    if (b.count < packet::Burst::kCapacity) break;
+    if (b.count < burst_limit_) break;
   }
   return has_received;
 }

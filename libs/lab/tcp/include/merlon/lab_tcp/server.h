@@ -16,6 +16,10 @@ struct ServerCounters {
   std::uint64_t timed_out = 0;  // retries exhausted or idle too long
   std::uint64_t replaced = 0;   // given up by a client that opens anew from the same port
   std::uint64_t requests = 0, bad_requests = 0;
+  std::uint64_t handshakes = 0, resumptions = 0;  // of TLS
+  // TLS that the client ended by a fatal alert, that brought what may not be, or whose FIN came
+  // without close_notify.
+  std::uint64_t tls_alerts = 0, tls_bad_records = 0, tls_truncated = 0;
   std::uint64_t table_full = 0;
   std::uint64_t wrong_port = 0;
 };
@@ -46,6 +50,15 @@ class Server final : public Role {
   void on_segment(const Segment& s, base::Nanos now) noexcept;
   void on_timer(Connection& c, base::Nanos now) noexcept;
   void on_payload(Connection& c, const Input& in, base::Nanos now) noexcept;
+  void on_peer_closed(Connection& c) noexcept;
+  // server_tls.cc
+  void begin_handshake(Connection& c) noexcept;
+  void on_ciphertext(Connection& c, const Input& in, base::Nanos now) noexcept;
+  void serve(Connection& c) noexcept;
+  bool serve_once(Connection& c) noexcept;
+  bool on_request(Connection& c, base::ByteSpan plain) noexcept;
+  void on_tls_failed(Connection& c) noexcept;
+  void close_secured(Connection& c) noexcept;
   // Bytes that belong to the request; sets `response` when it is complete.
   HeadResult read_request_head(Connection& c, base::ByteSpan bytes, std::size_t& used,
                                std::uint8_t& response) noexcept;

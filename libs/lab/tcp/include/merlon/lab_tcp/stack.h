@@ -4,8 +4,8 @@
 // (RFC 5681, 6582), retransmission timing (RFC 6298), delayed acknowledgments (RFC 1122) and the
 // careful treatment of RST and SYN of RFC 5961. Left out: options other than MSS, urgent data,
 // simultaneous open. It never sends RST. Nothing is buffered: a message can be written again from
-// the book, and what arrives is consumed at once; of bytes beyond a hole only their ranges are
-// kept. worker-owned, no allocation.
+// the book (of TLS, from its channel), and what arrives is consumed at once; of bytes beyond a hole
+// only their ranges are kept. worker-owned, no allocation.
 #include <cstdint>
 
 #include "merlon/lab_tcp/connection.h"
@@ -68,6 +68,8 @@ class Stack {
 
   // Queues a message of the book after all sent before it, which must be acknowledged.
   void say(Connection& c, std::uint8_t message) noexcept;
+  // The channel of a connection with TLS has written more. After close() it is too late.
+  static void extend(Connection& c) noexcept;
   void close(Connection& c) noexcept { c.set(Connection::kFinQueued); }
   // Sends what windows allow, and an ACK when one is due and nothing carried it.
   void output(Connection& c, base::Nanos now) noexcept;
@@ -95,6 +97,7 @@ class Stack {
   bool take_acknowledgment(Connection& c, const Segment& s, base::Nanos now) noexcept;
   void take_new_acknowledgment(Connection& c, std::uint32_t acknowledgment,
                                base::Nanos now) noexcept;
+  static void release_acknowledged(Connection& c) noexcept;
   void take_duplicate_acknowledgment(Connection& c, base::Nanos now) noexcept;
   void measure_round_trip(Connection& c, base::Nanos now) const noexcept;
   void trim(Connection& c, const Segment& s, Input& in) noexcept;

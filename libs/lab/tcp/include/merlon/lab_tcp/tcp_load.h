@@ -4,7 +4,7 @@
 // the device between them. Open loop: connections start by the clock, whether earlier ones have
 // ended or not, so a slow device meets the same offer as a fast one and its delay is seen from the
 // intended start. control-only; run() starts and joins its own measuring threads. Memory is taken
-// in run() before the first frame: 224 bytes for each place of both tables, 700 to 1,000 for each
+// in run() before the first frame: 232 bytes for each place of both tables, 700 to 1,000 for each
 // connection open at once.
 #include <atomic>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "merlon/base/address.h"
 #include "merlon/base/time.h"
 #include "merlon/lab_tcp/rfc9411.h"
+#include "merlon/lab_tcp/tls_spec.h"
 #include "merlon/lab_traffic/tester.h"
 
 namespace merlon::lab {
@@ -47,6 +48,9 @@ struct TcpLoadSpec {
   // True: the client ends the connection. False: one transaction with "Connection: close", the
   // server ends it.
   bool is_kept_alive = true;
+  // Of both roles. Requests and objects are then its payload; goodput, first and last byte are
+  // those of the payload.
+  TlsSpec tls;
   double think_s = 0;  // from the end of a transaction to the next request
 
   AddressPool clients{0x0a090001, 250};  // 10.9.0.1
