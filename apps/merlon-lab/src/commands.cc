@@ -2,7 +2,10 @@
 // Commands on the files of runs.
 #include "commands.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <ctime>
 
 #include "merlon/lab_device/device.h"
 #include "merlon/lab_report/baseline.h"
@@ -23,7 +26,7 @@ int fail(const Error& error) {
 }
 
 int report_command(const std::string& folder, Language language) {
-  auto run = load_run(folder);
+  auto run = rebuild_run(folder);
   if (!run) return fail(run.error());
   const base::Errors problems = write_outputs(*run, folder, language);
   for (const Error& error : problems) fmt::print(stderr, "merlon-lab: {}\n", error.to_string());
@@ -57,6 +60,24 @@ int baseline_save_command(const std::string& folder, const std::string& store) {
   if (!saved) return fail(saved.error());
   fmt::print("{}\n", *saved);
   return kDone;
+}
+
+int baseline_list_command(const std::string& store, Language language) {
+  auto list = list_baselines(store);
+  if (!list) return fail(list.error());
+  bool is_whole = true;
+  for (const StoredBaseline& one : *list) {
+    if (one.error) {
+      fmt::print(stderr, "merlon-lab: {}: {}\n", one.path, one.error->to_string());
+      is_whole = false;
+      continue;
+    }
+    const char* rows = language == Language::kRussian ? "строк" : "rows";
+    fmt::print("{:<18} {:%Y-%m-%d %H:%M}  {:>3} {}  {}, {}  {}\n", one.plan,
+               fmt::localtime(static_cast<std::time_t>(one.started)), one.row_count, rows,
+               one.machine, one.cpu, one.path);
+  }
+  return is_whole ? kDone : kFailed;
 }
 
 int baseline_check_command(const std::string& folder, const std::string& store, double threshold,

@@ -36,6 +36,7 @@ int report_command(const std::string& folder, Language language);
 int compare_command(const std::vector<std::string>& folders, bool is_forced,
                     const std::string& html, Language language);
 int baseline_save_command(const std::string& folder, const std::string& store);
+int baseline_list_command(const std::string& store, Language language);
 int baseline_check_command(const std::string& folder, const std::string& store, double threshold,
                            Language language);
 int clean_command();

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -57,6 +58,50 @@ base::Result<std::string> save_baseline(const std::string& folder, const Run& ru
   if (auto written = report::write_file(path, report::digest_json(report::digest(run))); !written)
     return written.error();
   return path;
+}
+
+namespace {
+
+StoredBaseline stored(const std::string& path) {
+  StoredBaseline out;
+  out.path = path;
+  const auto text = report::read_file(path, kMaxSize);
+  const auto kept =
+      text ? report::digest_from_json(*text) : base::Result<report::Digest>(text.error());
+  if (!kept) {
+    out.error = kept.error();
+    return out;
+  }
+  const auto word = [&](const char* name) {
+    const auto found = kept->environment.find(name);
+    return found == kept->environment.end() ? std::string() : found->second;
+  };
+  out.plan = kept->plan;
+  out.run = kept->id;
+  out.machine = word("machine");
+  out.cpu = word("cpu");
+  out.started = kept->started;
+  out.row_count = kept->rows.size();
+  return out;
+}
+
+}  // namespace
+
+base::Result<std::vector<StoredBaseline>> list_baselines(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  if (error)
+    return base::Error{base::Errc::kNotFound,
+                       fmt::format("can't read {}: {}", folder, error.message()),
+                       {},
+                       "save a baseline with: merlon lab baseline save DIR",
+                       {}};
+  std::sort(paths.begin(), paths.end());
+  std::vector<StoredBaseline> out;
+  for (const std::string& path : paths) out.push_back(stored(path));
+  return out;
 }
 
 base::Result<Comparison> check_baseline(const std::string& folder, const Run& run,

@@ -141,6 +141,20 @@ TEST_F(Baseline, IsOfOnePlanAndMachine) {
   EXPECT_THAT(missing.error().hint, HasSubstr("baseline save"));
 }
 
+TEST_F(Baseline, AreListedWithWhatCantBeRead) {
+  EXPECT_EQ(list_baselines(folder_).error().code, Errc::kNotFound);
+  ASSERT_TRUE(save_baseline(folder_, sample_run()).ok());
+  std::ofstream(folder_ / "zzz.json") << "{}";
+  const auto list = list_baselines(folder_);
+  ASSERT_TRUE(list.ok()) << list.error().to_string();
+  ASSERT_EQ(list->size(), 2u);
+  EXPECT_EQ(list->at(0).path, baseline_path(folder_, sample_run()));
+  EXPECT_EQ(list->at(0).plan, sample_run().plan);
+  EXPECT_GT(list->at(0).row_count, 0u);
+  EXPECT_FALSE(list->at(0).error.has_value());
+  EXPECT_TRUE(list->at(1).error.has_value());
+}
+
 TEST_F(Baseline, HalfARunIsNone) {
   lab::Run run = sample_run();
   run.is_partial = true;
