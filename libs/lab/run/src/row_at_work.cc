@@ -11,6 +11,18 @@ using base::Errc;
 using base::Error;
 using base::Result;
 
+namespace {
+
+// Trials in a row for which the sender got no time at all; more are taken for a dead port.
+constexpr unsigned kMaxStarved = 3;
+
+// Nothing was sent: on a machine that is full of others' work that says nothing about the device.
+bool is_starved(const TrialResult& trial, const TrialRequest& request) {
+  return trial.stamp == Stamp::kFailed && trial.frames.offered == 0 && !request.connections;
+}
+
+}  // namespace
+
 Error interrupted() { return {Errc::kConflict, "interrupted", {}, {}, {}}; }
 
 RowAtWork::RowAtWork(Manager& manager, Row& row, double allowance_s)
@@ -28,7 +40,7 @@ double RowAtWork::tsc_hz() const { return manager_.book_.run().environment.tsc_h
 Result<TrialResult> RowAtWork::trial(const TrialRequest& request) {
   has_changed_device_ |= request.before != nullptr || request.during != nullptr;
   if (request.is_warm_up) warm_up_ = request;
-  for (unsigned failures = 0;;) {
+  for (unsigned failures = 0, starved = 0;;) {
     auto result = manager_.trial(row_, fmt::format("{}.t{}", row_.id, ++trials_), request, path_,
                                  warm_up_ ? &*warm_up_ : nullptr);
     if (!result) return result.error();
@@ -37,15 +49,21 @@ Result<TrialResult> RowAtWork::trial(const TrialRequest& request) {
     const std::string why = result->stamp_reasons.empty()
                                 ? "the trial failed"
                                 : fmt::format("{}", fmt::join(result->stamp_reasons, "; "));
-    if (++failures > manager_.options_.max_restarts)
+    const bool is_testers = is_starved(*result, request) && ++starved <= kMaxStarved;
+    if (!is_testers && ++failures > manager_.options_.max_restarts)
       return Error{Errc::kInternal,
                    fmt::format("{} ({} times; last in trial {})", why, failures, result->spec.id),
                    {},
                    "its log and commands are in the output folder",
                    {}};
-    decide(
-        {fmt::format("{}: {}; started again", result->spec.id, why),
-         fmt::format("{}: сбой испытания ({}); устройство запущено заново", result->spec.id, why)});
+    if (is_testers)
+      decide(
+          {fmt::format("{}: {}; the tester got no processor, again", result->spec.id, why),
+           fmt::format("{}: {}; тестеру не досталось процессора, повтор", result->spec.id, why)});
+    else
+      decide({fmt::format("{}: {}; started again", result->spec.id, why),
+              fmt::format("{}: сбой испытания ({}); устройство запущено заново", result->spec.id,
+                          why)});
   }
 }
 

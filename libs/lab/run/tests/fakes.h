@@ -58,6 +58,13 @@ class FakeTester final : public Tester {
     passed -= std::min(passed, device_.fake_topology().blocked_s * intended);
     if (option(device_.spec(), "hangs", 0) > 0) passed = 0;
     passed = std::floor(passed);
+    if (starve_now()) {
+      r.frames = {};
+      r.stamp = Stamp::kFailed;
+      r.stamp_reasons = {"the sender's port took no frame"};
+      world_.now += spec.duration_s + 0.3;
+      return r;
+    }
     r.frames.received = static_cast<std::uint64_t>(passed);
     r.frames.lost = r.frames.offered - r.frames.received;
     r.offered_pps = static_cast<double>(r.frames.offered) / spec.duration_s;
@@ -85,6 +92,11 @@ class FakeTester final : public Tester {
   }
 
  private:
+  // The first so many trials on the device find the tester without a processor.
+  bool starve_now() {
+    return starved_[device_.spec().driver]++ <
+           static_cast<unsigned>(option(device_.spec(), "starves", 0));
+  }
   // What is above the capacity; after a step down everything for the option "dazed_ms".
   void lose_by_steps(TrialResult& r) const {
     const auto& steps = r.spec.traffic.steps;
@@ -119,7 +131,7 @@ class FakeTester final : public Tester {
 
  public:
   // Over all testers of a test; reset by the fixture.
-  inline static std::map<std::string, unsigned> runs_, deaths_;
+  inline static std::map<std::string, unsigned> runs_, deaths_, starved_;
 };
 
 class FakeAccountant final : public Accountant {
@@ -139,7 +151,7 @@ class FakeAccountant final : public Accountant {
 class FakeServices final : public Services {
  public:
   explicit FakeServices(World& world) : world_(world) {
-    FakeTester::runs_.clear(), FakeTester::deaths_.clear();
+    FakeTester::runs_.clear(), FakeTester::deaths_.clear(), FakeTester::starved_.clear();
   }
   double now() override { return world_.now; }
   void sleep(double seconds) override { world_.now += seconds; }

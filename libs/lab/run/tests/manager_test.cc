@@ -170,6 +170,17 @@ TEST_F(ManagerTest, FailsARowWhoseDeviceDiesAgainAndGoesOn) {
   EXPECT_TRUE(out.errors.empty());
 }
 
+TEST_F(ManagerTest, DoesNotBlameADeviceForATesterWithoutAProcessor) {
+  Row starved = row("a", "rates", 1e6), dead = row("b", "rates", 1e6);
+  starved.device.options["starves"] = "3";
+  dead.device.driver = "nftables";
+  dead.device.options["starves"] = "99";
+  const RunOutcome out = run(plan({starved, dead}));
+  EXPECT_EQ(find(out.run, "a").state, RowState::kDone) << find(out.run, "a").state_reason.en;
+  EXPECT_EQ(find(out.run, "b").state, RowState::kFailed);
+  EXPECT_THAT(find(out.run, "b").state_reason.en, HasSubstr("took no frame"));
+}
+
 TEST_F(ManagerTest, FailsARowWhoseDeviceHangs) {
   Row r = row("a", "rates", 1e6);
   r.device.options["hangs"] = "1";
