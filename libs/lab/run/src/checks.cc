@@ -5,12 +5,15 @@
 
 #include <cmath>
 
+#include "https.h"
+
 namespace merlon::lab {
 
 const std::vector<Check>& check_table() {
   static const std::vector<Check> all = [] {
     std::vector<Check> list;
-    for (auto part : {quick_checks(), ab_checks(), vswitch_checks(), firewall_checks()})
+    for (auto part :
+         {quick_checks(), ab_checks(), vswitch_checks(), firewall_checks(), https_checks()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();

@@ -263,6 +263,7 @@ Result<TrialResult> MachineServices::connections(Topology& topology, const TcpRe
     wanted.think_s = 0.2;
   }
   wanted.object_kib = {std::max(1U, static_cast<std::uint32_t>(request.object_kib))};
+  wanted.tls = request.tls;
   wanted.clients.count = request.client_addresses;
   wanted.servers.count = request.server_addresses;
   wanted.ramp_up_s = wanted.ramp_down_s = request.ramp_s;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "https.h"
 #include "plans.h"
 
 namespace merlon::lab {
@@ -182,6 +183,7 @@ Plan rfc9411_plan() {
                                   "max_cps", "rate."));
   plan.charts.push_back(by_device("throughput", "bars", {"HTTP goodput", "Полезная скорость HTTP"},
                                   "row", "goodput_bps", "throughput."));
+  add_https_rows(plan);
   return plan;
 }
 

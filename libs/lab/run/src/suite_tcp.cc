@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "https.h"
 #include "merlon/lab_tcp/rfc9411.h"
 #include "suites.h"
 
@@ -14,8 +15,11 @@ using base::Result;
 
 namespace {
 
-TcpRequest tcp_request(const Row& row) {
+Result<TcpRequest> tcp_request(const Row& row) {
   TcpRequest tcp;
+  auto tls = tls_of(row);
+  if (!tls) return tls.error();
+  tcp.tls = std::move(*tls);
   tcp.object_kib = parameter(row, "object_kib");
   tcp.transactions = static_cast<unsigned>(parameter(row, "transactions"));
   tcp.ramp_s = parameter(row, "ramp_s");
@@ -105,23 +109,30 @@ void keep_verdict(Row& row, const TrialResult& trial) {
   for (const auto& [name, value] : trial.kpis) row.kpis.emplace(name, value);
 }
 
+// A rate that a busy tester could not raise says little of the device.
+void tell_tester_limit(Row& row) {
+  if (row.kpis["limited_by_tester"] == 0) return;
+  row.state_reason = {"the tester could not open more connections; the device may do more",
+                      "тестер не смог открыть больше соединений; устройство может больше"};
+}
+
 }  // namespace
 
 // Connections from SYN to FIN per second: the highest rate at which all of them come to a good end.
 Result<void> run_connection_rate(RowRun& run) {
   Row& row = run.row();
-  TcpRequest first = tcp_request(row);
+  const auto tcp = tcp_request(row);
+  if (!tcp) return tcp.error();
+  TcpRequest first = *tcp;
   first.connections_per_s = parameter(row, "start_cps");
   if (auto warm = warm_up(run, request_of(row, first)); !warm) return warm;
   TrialResult best;
-  auto rate = highest_rate(run, tcp_request(row), parameter(row, "start_cps"),
-                           parameter(row, "limit_cps"), parameter(row, "width"), 0.00001, &best);
+  auto rate = highest_rate(run, *tcp, parameter(row, "start_cps"), parameter(row, "limit_cps"),
+                           parameter(row, "width"), 0.00001, &best);
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;
   for (const auto& [name, value] : best.kpis) row.kpis.emplace(name, value);
-  if (row.kpis["limited_by_tester"] != 0)
-    row.state_reason = {"the tester could not open more connections; the device may do more",
-                        "тестер не смог открыть больше соединений; устройство может больше"};
+  tell_tester_limit(row);
   return {};
 }
 
@@ -155,7 +166,9 @@ Work work_of(const std::vector<TrialResult>& trials) {
 // polls its ports while it has nothing to do would else seem dear at low rates.
 Result<void> run_connection_cost(RowRun& run) {
   Row& row = run.row();
-  TcpRequest tcp = tcp_request(row);
+  const auto wanted = tcp_request(row);
+  if (!wanted) return wanted.error();
+  TcpRequest tcp = *wanted;
   tcp.connections_per_s = parameter(row, "cps") / 4;
   if (auto warm = warm_up(run, request_of(row, tcp)); !warm) return warm;
   auto few = run.trials(request_of(row, tcp));
@@ -183,8 +196,12 @@ Result<void> run_connection_cost(RowRun& run) {
 // benchmark.
 Result<void> run_rfc9411(RowRun& run) {
   Row& row = run.row();
-  TcpRequest tcp = tcp_request(row);
-  const std::string kind = row.suite.substr(row.suite.find('.') + 1);
+  const auto wanted = tcp_request(row);
+  if (!wanted) return wanted.error();
+  TcpRequest tcp = *wanted;
+  // "rate" and "https_rate" differ by what tcp_request() read.
+  std::string kind = row.suite.substr(row.suite.find('.') + 1);
+  if (kind.starts_with("https_")) kind.erase(0, kind.find('_') + 1);
   tcp.kind = kind;
   const double target = parameter(row, "cps");
   if (kind == "concurrent") {
@@ -215,6 +232,7 @@ Result<void> run_rfc9411(RowRun& run) {
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;
   if (*rate > 0) keep_verdict(row, best);
+  tell_tester_limit(row);
   // The security functions work under load, or speed would be bought by not looking (section 4.2).
   if (parameter(row, "effectiveness_pps") > 0) {
     TrialRequest probe = rates_request(row);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "budget.h"
+#include "https.h"
 
 namespace merlon::lab {
 
@@ -278,8 +279,8 @@ double parameter(const Row& row, const std::string& name) {
 const std::vector<Suite>& suites() {
   static const std::vector<Suite> all = [] {
     std::vector<Suite> list;
-    for (auto part :
-         {rate_suites(), packet_suites(), standard_suites(), change_suites(), tcp_suites()})
+    for (auto part : {rate_suites(), packet_suites(), standard_suites(), change_suites(),
+                      tcp_suites(), https_suites()})
       list.insert(list.end(), part.begin(), part.end());
     return list;
   }();

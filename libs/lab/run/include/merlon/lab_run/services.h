@@ -14,6 +14,7 @@
 #include "merlon/base/result.h"
 #include "merlon/lab_device/device.h"
 #include "merlon/lab_model/run.h"
+#include "merlon/lab_tcp/tls_spec.h"
 #include "merlon/lab_traffic/tester.h"
 
 namespace merlon::lab {
@@ -38,6 +39,7 @@ struct TcpRequest {
   double concurrent = 0;      // kind concurrent: the target
   double ramp_s = 0.5, sustain_s = 2;
   unsigned client_addresses = 16, server_addresses = 4;
+  TlsSpec tls;
 };
 
 // Where the frames of a trial were lost, by counters of the layers.

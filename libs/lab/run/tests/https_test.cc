@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTPS suites, rows and checks, on devices that a formula stands for.
+#include "https.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "plans.h"
+#include "suites.h"
+
+namespace merlon::lab {
+namespace {
+
+// A row on a device that passes so many connections a second; a tester that can open so many.
+class FormulaRun final : public RowRun {
+ public:
+  explicit FormulaRun(Row& row) : row_(row) {}
+
+  Row& row() override { return row_; }
+  base::Result<TrialResult> trial(const TrialRequest& request) override {
+    requests.push_back(request);
+    TrialResult r;
+    if (!request.connections) return r;
+    const TcpRequest& tcp = *request.connections;
+    const double rate = std::min({tcp.connections_per_s, device_cps, tester_cps});
+    r.kpis = {{"attempted", tcp.connections_per_s * tcp.sustain_s},
+              {"failed", tcp.connections_per_s > device_cps ? 1000 : 0},
+              {"offered_connections_per_s", tcp.connections_per_s},
+              {"connections_per_s", rate},
+              {"completed", rate * tcp.sustain_s},
+              {"sustain_connections_attempted", tcp.connections_per_s * tcp.sustain_s},
+              {"failed_connection_ratio", 0}};
+    if (tcp.tls.is_on()) r.kpis["handshakes_per_s"] = rate;
+    if (tcp.connections_per_s > tester_cps) r.stamp = Stamp::kTesterLimited;
+    return r;
+  }
+  base::Result<std::vector<TrialResult>> trials(const TrialRequest& request) override {
+    auto one = trial(request);
+    if (!one) return one.error();
+    return std::vector{*one};
+  }
+  base::Result<std::vector<GoalResult>> search(const std::vector<Goal>&, const TrafficSpec&,
+                                               double) override {
+    return std::vector<GoalResult>{};
+  }
+  const PathLimits& null_path() override { return limits_; }
+  [[nodiscard]] bool is_usable(const TrialResult&) const override { return true; }
+  [[nodiscard]] double tsc_hz() const override { return 0; }
+  double seconds_left() override { return 1000; }
+  void decide(const Text&) override {}
+
+  std::vector<TrialRequest> requests;
+  double device_cps = 1e9, tester_cps = 1e9;
+
+ private:
+  Row& row_;
+  const PathLimits limits_;
+};
+
+Row row_of_suite(const std::string& suite, std::map<std::string, double> parameters) {
+  Row row = row_of("https.x", {"x", "x"}, suite, cable());
+  row.parameters = std::move(parameters);
+  return row;
+}
+
+TEST(Https, EverySuiteAsksForTheTlsOfItsRow) {
+  for (const Suite& suite : https_suites()) {
+    Row row = row_of_suite(suite.name, {{"tls", 12}, {"tls_key", 2048}, {"tls_reuse", 1}});
+    FormulaRun run(row);
+    run.device_cps = 3000;
+    ASSERT_TRUE(suite.run(run).ok()) << suite.name;
+    ASSERT_FALSE(run.requests.empty());
+    for (const TrialRequest& request : run.requests) {
+      ASSERT_TRUE(request.connections);
+      EXPECT_EQ(tls_title(request.connections->tls),
+                "TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256, RSA 2048 key");
+      EXPECT_TRUE(request.connections->tls.reuses_sessions);
+    }
+    EXPECT_GT(suite.need_s(row), 2) << suite.name;
+  }
+}
+
+TEST(Https, HttpSuitesStayWithoutTls) {
+  Row row = row_of_suite("rfc9411.latency", {});
+  FormulaRun run(row);
+  ASSERT_TRUE(run_rfc9411(run).ok());
+  for (const TrialRequest& request : run.requests) EXPECT_FALSE(request.connections->tls.is_on());
+}
+
+TEST(Https, UnknownNumbersAreErrors) {
+  Row row = row_of_suite("rfc9411.https_rate", {{"tls_key", 1000}});
+  FormulaRun run(row);
+  const auto done = run_rfc9411(run);
+  ASSERT_FALSE(done.ok());
+  EXPECT_THAT(done.error().message, testing::HasSubstr("TLS key 1000"));
+  EXPECT_TRUE(run.requests.empty());
+}
+
+TEST(Https, SearchesTheHighestRateAndQualifiesFirst) {
+  Row row = row_of_suite("rfc9411.https_rate", {{"cps", 200}});
+  FormulaRun run(row);
+  run.device_cps = 2000;
+  ASSERT_TRUE(run_rfc9411(run).ok());
+  EXPECT_EQ(run.requests.front().connections->connections_per_s, 20);
+  EXPECT_TRUE(run.requests.front().is_warm_up);
+  EXPECT_NEAR(row.kpis.at("max_cps"), 2000, 200);
+  EXPECT_LE(row.kpis.at("max_cps"), 2000);
+  EXPECT_EQ(row.kpis.at("limited_by_tester"), 0);
+  EXPECT_TRUE(row.state_reason.en.empty());
+}
+
+TEST(Https, SaysWhenTheTesterIsTheLimit) {
+  Row row = row_of_suite("rfc9411.https_rate", {{"cps", 200}});
+  FormulaRun run(row);
+  run.tester_cps = 1500;
+  ASSERT_TRUE(run_rfc9411(run).ok());
+  EXPECT_EQ(row.kpis.at("limited_by_tester"), 1);
+  EXPECT_THAT(row.state_reason.en, testing::HasSubstr("the tester could not"));
+}
+
+TEST(Https, RowsOfThePlanAreKnownAndDistinct) {
+  Plan plan;
+  add_https_rows(plan);
+  std::set<std::string> ids;
+  std::set<std::string> used;
+  for (const Row& row : plan.rows) {
+    EXPECT_TRUE(ids.insert(row.id).second) << row.id;
+    const Suite* suite = find_suite(row.suite);
+    ASSERT_NE(suite, nullptr) << row.suite;
+    used.insert(row.suite);
+    EXPECT_TRUE(tls_of(row).ok()) << row.id;
+    EXPECT_TRUE(tls_of(row)->is_on()) << row.id;
+    EXPECT_FALSE(row.title.ru.empty());
+  }
+  for (const Suite& suite : https_suites()) EXPECT_TRUE(used.contains(suite.name)) << suite.name;
+  for (const std::string& name : plan.checks) EXPECT_NE(find_check(name), nullptr) << name;
+}
+
+Row done_row(const std::string& id, const DeviceSpec& device, std::map<std::string, double> kpis) {
+  Row row = row_of(id, {id, id}, "rfc9411.https_rate", device);
+  row.state = RowState::kDone;
+  row.kpis = std::move(kpis);
+  return row;
+}
+
+std::string state_of(const lab::Run& run, const std::string& check) {
+  const Check* found = find_check(check);
+  return found == nullptr ? "" : judge(*found, run).state;
+}
+
+TEST(Https, ChecksFollowTheFigures) {
+  lab::Run run;
+  for (const char* check :
+       {"https-passes-all", "https-costs-less-than-its-ends", "https-tester-can-do-more"})
+    EXPECT_EQ(state_of(run, check), "not_available") << check;
+  const DeviceSpec merlon = merlon_device("wire", 100);
+  run.rows = {
+      done_row("https_rate.cable.tls13-1k", cable(),
+               {{"max_cps", 2000}, {"handshakes", 9}, {"failed", 9}}),
+      done_row("https_rate.merlon.tls13-1k", merlon,
+               {{"max_cps", 1000}, {"handshakes", 4000}, {"failed", 0}}),
+      done_row("https_cost.cable.tls13", cable(), {{"tester_tls_cycles_per_handshake", 1e6}}),
+      done_row("https_cost.merlon.tls13", merlon, {{"cycles_per_connection", 5e4}})};
+  // What fails on the cable is no firewall's doing.
+  EXPECT_EQ(state_of(run, "https-passes-all"), "pass");
+  EXPECT_EQ(state_of(run, "https-costs-less-than-its-ends"), "pass");
+  EXPECT_EQ(state_of(run, "https-tester-can-do-more"), "pass");
+  run.rows[1].kpis["failed"] = 1;
+  run.rows[1].kpis["max_cps"] = 1900;
+  run.rows[3].kpis["cycles_per_connection"] = 2e6;
+  EXPECT_EQ(state_of(run, "https-passes-all"), "fail");
+  EXPECT_EQ(state_of(run, "https-costs-less-than-its-ends"), "fail");
+  EXPECT_EQ(state_of(run, "https-tester-can-do-more"), "differs");
+}
+
+}  // namespace
+}  // namespace merlon::lab
