@@ -225,9 +225,10 @@ PortCounters AfPacketPort::counters() const {
     c.rx_packets += q->counters.packets.get();
     c.rx_bytes += q->counters.bytes.get();
     c.rx_errors += q->counters.errors.get();
-    c.rx_dropped += q->read_kernel_drops();
+    c.rx_ring_full += q->read_kernel_drops();
     c.rx_cut += q->cut.get();
   }
+  c.rx_dropped = c.rx_ring_full;
   for (const auto& q : tx_) {
     c.tx_packets += q->counters.packets.get();
     c.tx_bytes += q->counters.bytes.get();

@@ -111,6 +111,7 @@ PortCounters DpdkPort::counters() const {
     c.rx_packets = s.ipackets;
     c.rx_bytes = s.ibytes;
     c.rx_errors = s.ierrors;
+    c.rx_ring_full = s.imissed;
     c.rx_dropped = s.imissed + s.rx_nombuf;
     c.tx_packets = s.opackets;
     c.tx_bytes = s.obytes;
@@ -127,6 +128,7 @@ PortInfo DpdkPort::info() const {
   rte_eth_dev_info device{};
   if (rte_eth_dev_info_get(id_, &device) == 0 && device.driver_name != nullptr)
     i.driver = device.driver_name;
+  i.is_link_by_peer = i.driver == "net_memif" || i.driver == "net_vhost";
   rte_ether_addr mac{};
   if (rte_eth_macaddr_get(id_, &mac) == 0)
     std::copy(std::begin(mac.addr_bytes), std::end(mac.addr_bytes), i.mac.bytes.begin());

@@ -275,6 +275,7 @@ TEST_F(AfPacket, FullRingIsCounted) {
   const auto c = b->counters();
   EXPECT_EQ(c.rx_packets - before.rx_packets + c.rx_dropped - before.rx_dropped, 200u);
   EXPECT_EQ(b->counters().rx_dropped, c.rx_dropped);  // not told twice, not forgotten
+  EXPECT_EQ(c.rx_ring_full, c.rx_dropped);
   EXPECT_EQ(b->details().rx_ring_full, c.rx_dropped);
 }
 

@@ -223,6 +223,7 @@ TEST(DpdkPorts, MemifPairInOneProcess) {
     auto server = open_port(memif_device("s", true, socket));
     auto client = open_port(memif_device("c", false, socket));
     ASSERT_TRUE(server != nullptr && client != nullptr);
+    EXPECT_TRUE(server->info().is_link_by_peer);
     for (unsigned i = 0; i < 2'000'000 && !(server->info().is_link_up && client->info().is_link_up);
          ++i) {
       server->poll_link();
@@ -253,6 +254,7 @@ TEST(DpdkPorts, VhostServesItsSocket) {
     EXPECT_TRUE(std::filesystem::is_socket(socket));
     EXPECT_FALSE(port->info().is_link_up);  // no guest yet
     EXPECT_EQ(port->info().driver, "net_vhost");
+    EXPECT_TRUE(port->info().is_link_by_peer);
   }
   std::filesystem::remove_all(folder);
 }

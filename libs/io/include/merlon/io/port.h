@@ -21,8 +21,9 @@ namespace merlon::io {
 enum class BufferKind : std::uint8_t { kNative, kDpdk };
 
 struct PortCounters {
-  std::uint64_t rx_packets = 0, rx_bytes = 0, rx_errors = 0,
-                rx_dropped = 0;  // rx_dropped: missed, no buffer
+  std::uint64_t rx_packets = 0, rx_bytes = 0, rx_errors = 0;
+  std::uint64_t rx_dropped = 0;    // lost before a worker saw them: ring full, no buffer
+  std::uint64_t rx_ring_full = 0;  // of these: the receive ring was full, the worker too late
   std::uint64_t tx_packets = 0, tx_bytes = 0, tx_errors = 0, tx_dropped = 0;
   std::uint64_t rx_link_type =
       0;                     // not delivered: DropReason::kLinkTypeUnsupported; only capture files
@@ -35,7 +36,8 @@ struct PortInfo {
   std::string driver;  // "pcap", "ring", "net_af_packet", "net_ixgbe", ...
   base::MacAddress mac{};
   bool is_link_up = false;
-  bool is_held_down = false;  // by set_link(false): what the peer does is not seen
+  bool is_held_down = false;     // by set_link(false): what the peer does is not seen
+  bool is_link_by_peer = false;  // up while another program is connected (memif, vhost): any time
   bool is_full_duplex = true;
   std::uint32_t speed_mbps = 0;  // 0: unknown or meaningless
   std::uint16_t mtu = 0;
