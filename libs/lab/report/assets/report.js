@@ -32,6 +32,9 @@
     button.addEventListener("click", () => { keep("theme", button.dataset.setTheme); showTheme(button.dataset.setTheme); });
   $(".switches").hidden = false;
 
+  // What is folded for the screen is part of a print; the tables of figures and trials are not.
+  addEventListener("beforeprint", () => { for (const part of $$("#environment details, main > section > details:not(.row)")) if (!$("#trial-table", part)) part.open = true; });
+
   // Tooltips of points.
   const tip = document.createElement("div");
   tip.id = "tip";
@@ -102,19 +105,31 @@
     if (value >= 1e3) return digits(value / 1e3) + "\u00a0µs";
     return digits(value) + "\u00a0ns";
   }
+  // Columns after the first `words` of the first row are numbers, and stand to the right.
   function table(head, rows, css) {
     const element = make("table");
     const top = element.createTHead().insertRow();
-    for (const cell of head) { const th = make("th", cell); th.scope = "col"; top.append(th); }
+    const words = rows[0]?.words || 1;
+    head.forEach((cell, i) => { const th = make("th", cell, i >= words ? "n" : ""); th.scope = "col"; top.append(th); });
     const body = element.createTBody();
     for (const row of rows) {
       const line = body.insertRow();
       if (css) line.className = css(row);
-      row.cells.forEach((cell, i) => { const td = line.insertCell(); td.textContent = cell; if (i >= (row.words || 1)) td.className = "n"; });
+      row.cells.forEach((cell, i) => { const td = line.insertCell(); td.textContent = cell; if (i >= words) td.className = "n"; });
     }
     const frame = make("div", element, "scroll");
     frame.tabIndex = 0;
     return frame;
+  }
+  // Names with figures that flow, where a table would be one long line.
+  function facts(out, title, pairs) {
+    const line = make("p", make("b", title));
+    for (const [name, value] of pairs) {
+      const fact = make("span", name + " ", "kpi");
+      fact.append(make("b", value));
+      line.append(" ", fact);
+    }
+    out.append(line);
   }
   function list(out, title, items) {
     if (!items || !items.length) return;
@@ -148,15 +163,16 @@
     title.append(make("span", say(stamp[1], stamp[2]), "badge " + stamp[0]));
     if (trial.warm) title.append(" ", make("small", say("warm-up", "разогрев")));
     out.append(title);
-    if (trial.reasons) { const ul = make("ul"); for (const r of trial.reasons) ul.append(make("li", text(r))); out.append(ul); }
+    if (trial.reasons) { const ul = make("ul"); for (const r of trial.reasons) ul.append(make("li", pair(r))); out.append(ul); }
     if (trial.loss) out.append(make("p", pair(trial.loss)));
     const [intended, offered, received, loss, seconds, started] = trial.rates;
     const f = trial.frames;
     const lossText = f[3] === 0 && f[1] > 0 && loss === 0 ? `0 (< ${digits(300 / f[1])} %)` : digits(loss * 100) + " %";
-    out.append(table([say("rate, frames/s", "скорость, кадров/с"), say("intended", "задано"), say("offered", "подано"), say("received", "принято"), say("loss", "потери"), say("seconds", "секунды"), say("started, UTC", "начато, UTC")],
-      [{ cells: ["", digits(intended), digits(offered), digits(received), lossText, digits(seconds), started > 0 ? new Date(started * 1000).toISOString().slice(0, 19).replace("T", " ") : "–"] }]));
+    facts(out, say("Rate, frames/s:", "Частота, кадров/с:"), [[say("intended", "задано"), intended === 0 ? say("the most", "наибольшая") : digits(intended)],
+      [say("offered", "подано"), digits(offered)], [say("received", "принято"), digits(received)], [say("loss", "потери"), lossText],
+      [say("seconds", "секунд"), digits(seconds)], [say("started, UTC", "начато, UTC"), started > 0 ? new Date(started * 1000).toISOString().slice(0, 19).replace("T", " ") : "–"]]);
     const names = [["intended", "задано"], ["offered", "подано"], ["received", "принято"], ["lost", "потеряно"], ["duplicated", "дубли"], ["reordered", "не по порядку"], ["corrupted", "повреждено"], ["foreign", "чужие"], ["to be dropped", "подлежат отбросу"], ["wrongly passed", "ошибочно пропущено"], ["wrongly dropped", "ошибочно отброшено"]];
-    out.append(table([say("frames", "кадры"), ...names.map((n) => say(...n))], [{ cells: ["", ...f.map(digits)] }]));
+    facts(out, say("Frames:", "Кадры:"), names.map((n, i) => [say(...n), digits(f[i])]));
     const spans = [["latency", "from the send stamp", "от метки отправки"], ["scheduled", "from the schedule", "от расписания"], ["lateness", "sender's lateness", "опоздание передатчика"]].filter((s) => trial[s[0]]);
     if (spans.length) out.append(table([say("time", "время"), "n", "min", "p50", "p99", "p99.9", "p99.99", "max"],
       spans.map((s) => ({ cells: [say(s[1], s[2]), digits(trial[s[0]][0]), ...trial[s[0]].slice(1).map(nanos)] }))));
@@ -166,7 +182,7 @@
         trial.layers.map((l) => ({ cells: [text(l[0]), text(l[1]), digits(l[2])], words: 2, loss: l[3] })), (row) => (row.loss ? "lossy" : "")));
     if (trial.processes) out.append(make("h4", say("Processes", "Процессы")),
       table([say("name", "имя"), say("role", "роль"), say("user, s", "user, с"), say("system, s", "system, с"), "MiB", say("switches, own will", "переключения по воле"), say("forced", "вынужденные")],
-        trial.processes.map((p) => ({ cells: [text(p[0]), text(p[1]), ...p.slice(2).map(digits)], words: 2 }))));
+        trial.processes.map((p) => ({ cells: [text(p[0]), pair(p[1]), ...p.slice(2).map(digits)], words: 2 }))));
     if (trial.cores) out.append(make("h4", say("Cores", "Ядра")),
       table([say("core", "ядро"), say("busy, %", "занято, %"), "softirq, %", "steal, %", say("others, s", "чужие, с"), say("longest gap, µs", "худший пропуск, мкс")],
         trial.cores.map((c) => ({ cells: [c[0], digits(c[1] * 100), digits(c[2] * 100), digits(c[3] * 100), digits(c[4]), digits(c[5])] }))));
@@ -176,11 +192,13 @@
   function showRow(out, id, withTrials) {
     const row = find(data.rows, id);
     if (!row) return;
-    out.append(make("p", [text(row.device), text(row.traffic), text(row.suite)].filter(Boolean).join("; ")));
+    out.append(make("p", [pair(row.device), pair(row.traffic), text(row.suite)].filter(Boolean).join("; ")));
     if (row.reason) out.append(make("p", pair(row.reason)));
     if (row.why) out.append(make("p", pair(row.why), "warning"));
-    if (row.results) out.append(table([say("goal", "цель"), say("throughput, frames/s", "пропускная способность, кадров/с"), say("lower", "нижняя"), say("upper", "верхняя"), say("ended by", "чем закончен")],
-      row.results.map((r) => ({ cells: [text(r[0]), digits(r[1]), digits(r[2]), digits(r[3]), text(r[5]) + (r[4] ? "" : say(" (irregular)", " (нерегулярно)"))] }))));
+    const bound = (value) => (value > 0 ? digits(value) : "–");
+    if (row.results) out.append(table([say("goal", "цель"), say("ended by", "чем закончен"), say("throughput, frames/s", "пропускная способность, кадров/с"), say("lower bound", "нижняя граница"), say("upper bound", "верхняя граница")],
+      row.results.map((r) => ({ words: 2, cells: [text(r[0]), pair(r[5]) + (r[4] ? "" : say(" (irregular)", " (нерегулярно)")), bound(r[1]), bound(r[2]), bound(r[3])] }))));
+    for (const outcome of row.paired || []) out.append(make("p", pair(outcome)));
     if (row.kpis) { const dl = make("dl"); for (const [name, value] of row.kpis) dl.append(make("dt", pair(name)), make("dd", text(value))); out.append(dl); }
     list(out, say("Commands that set it up", "Команды настройки"), row.commands);
     if (withTrials) for (const trial of (row.trials || []).slice(0, 100)) showTrial(out, trial);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format.h"
+#include "merlon/lab_report/compare.h"
 
 namespace merlon::lab::report {
 
@@ -19,7 +20,7 @@ struct Point {
   bool is_bound = false;      // no event: y is the upper bound 3/n
   std::uint64_t samples = 0;  // frames, or trials where one value is one trial
   std::string row, trials;    // what a click opens: a row's id, ids of trials with spaces between
-  std::string note;           // stamps and the like, part of the tooltip
+  Text note;                  // stamps and the like, part of the tooltip
 };
 
 struct Series {
@@ -27,6 +28,7 @@ struct Series {
   std::vector<Point> points;  // ascending in x for lines
   bool has_markers = true;
   bool is_dashed = false;
+  bool is_limit = false;       // to compare with, not measured: drawn whatever is left out
   std::optional<double> knee;  // x where the line bends
 };
 
@@ -47,7 +49,16 @@ struct HeatCell {
   Point point;
 };
 
-enum class ChartKind : std::uint8_t { kLines, kBars, kHeat, kBox };
+// A ratio with its interval (low and high of the point) against what equal things differ here.
+struct RatioLine {
+  Text name, detail;  // two lines of text; the second may be empty
+  Point point;        // y is the ratio
+  double noise = 0;   // equal things lie within 1 - noise .. 1 + noise; 0: not known
+  Verdict verdict = Verdict::kUnclear;
+  std::vector<Point> values;  // the single pairs
+};
+
+enum class ChartKind : std::uint8_t { kLines, kBars, kHeat, kBox, kRatios };
 
 struct Chart {
   std::string id;
@@ -64,9 +75,15 @@ struct Chart {
   std::vector<ReferenceLine> references;
   std::vector<Box> boxes;
   std::vector<HeatCell> cells;
+  std::vector<RatioLine> ratios;
 };
 
 [[nodiscard]] bool is_empty(const Chart& chart) noexcept;
+
+// More lines or groups of bars are not drawn: nobody can tell them apart. The table of figures
+// below the drawing holds all, and a note says so.
+inline constexpr std::size_t kMaxLines = 16;  // every colour twice, with other markers and dashes
+inline constexpr std::size_t kMaxBars = 64;
 
 // Appends the figure. A chart without a point becomes a sentence that says so.
 void append_chart(const Chart& chart, std::string& out);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "run_charts.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -38,13 +39,50 @@ Point merge(const std::vector<const TrialResult*>& group, std::string_view x, st
     p.high.reset();
   }
   p.is_hollow = trials.front()->stamp != Stamp::kClean;
-  if (p.is_hollow) p.note = stamp_name(trials.front()->stamp);
+  if (p.is_hollow) p.note = stamp_title(trials.front()->stamp);
   p.row = trials.front()->spec.row;
   p.trials = join_ids(group);
   return p;
 }
 
 }  // namespace
+
+Series& series_of(Chart& chart, const Text& name) {
+  const auto found = std::find_if(chart.series.begin(), chart.series.end(),
+                                  [&](const Series& s) { return s.name.en == name.en; });
+  if (found != chart.series.end()) return *found;
+  chart.series.emplace_back().name = name;
+  return chart.series.back();
+}
+
+void add_ceiling(const RunIndex& index, Chart& chart) {
+  if (index.ceiling_pps() > 0)
+    chart.references.push_back(
+        {{"null path's ceiling", "предел прямого пути"}, index.ceiling_pps()});
+}
+
+Box box_of(const RunIndex& index, const Row& row, std::string_view value) {
+  Box box;
+  std::vector<double> values;
+  for (const TrialResult* t : speaking(index.trials(row.id))) {
+    const auto y = trial_value(*t, value);
+    if (!y) continue;
+    values.push_back(*y);
+    Point p;
+    p.y = *y;
+    p.row = row.id;
+    p.trials = t->spec.id;
+    p.is_hollow = t->stamp != Stamp::kClean;
+    p.samples = t->frames.offered;
+    box.values.push_back(std::move(p));
+  }
+  box.minimum = quantile(values, 0);
+  box.quartile1 = quantile(values, 0.25);
+  box.median = quantile(values, 0.5);
+  box.quartile3 = quantile(values, 0.75);
+  box.maximum = quantile(values, 1);
+  return box;
+}
 
 std::optional<double> find_knee(const std::vector<Point>& points, std::string_view value) {
   const auto real = [](const Point& p) { return p.is_bound ? 0.0 : p.y; };

@@ -8,6 +8,7 @@
 
 #include "chart_parts.h"
 #include "html.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -117,7 +118,10 @@ void draw_lines(const Chart& chart, std::string& out) {
 
 namespace {
 
+constexpr double kNameWidth = 272;  // of categories, beside bars and boxes
+constexpr std::size_t kNameLength = 37;
 constexpr double kBarHeight = 16, kBarGap = 3, kGroupGap = 12;
+constexpr double kReferenceBand = 16;  // above the bars, for the names of references
 
 struct BarPlace {
   std::size_t series;
@@ -127,9 +131,9 @@ struct BarPlace {
 
 // Bars lie, since names of devices are long. Categories without a bar keep one line for their name.
 std::vector<BarPlace> place_bars(const Chart& chart, std::vector<double>& label_places,
-                                 double& bottom) {
+                                 Plot& plot) {
   std::vector<BarPlace> bars;
-  double y = 14;
+  double y = plot.top;
   for (std::size_t c = 0; c < chart.categories.size(); ++c) {
     const double start = y;
     for (std::size_t s = 0; s < chart.series.size(); ++s)
@@ -142,7 +146,7 @@ std::vector<BarPlace> place_bars(const Chart& chart, std::vector<double>& label_
     label_places.push_back((start + y - kBarGap) / 2);
     y += kGroupGap - kBarGap;
   }
-  bottom = y;
+  plot.bottom = y;
   return bars;
 }
 
@@ -152,7 +156,7 @@ void draw_bar(const Chart& chart, const BarPlace& bar, const Scale& x, std::stri
   const Text& label = chart.categories[category];
   const Text& series = chart.series[bar.series].name;
   const bool is_one = series.en.empty();
-  const Text name = is_one ? label : Text{label.en + ", " + series.en, label.ru + ", " + series.ru};
+  const Text name = is_one ? label : joined(joined(label, same(", ")), series);
   open_point(chart, p, name, series_class(bar.series), out);
   const double from = x.is_log() ? x.at(x.low()) : x.at(0);
   const double to = x.at(p.y), middle = bar.top + kBarHeight / 2;
@@ -173,13 +177,32 @@ void draw_bar(const Chart& chart, const BarPlace& bar, const Scale& x, std::stri
                          place(middle + 4), escape(value)));
 }
 
+// Lines across the bars, their names in the band above.
+void append_upright_references(const Chart& chart, const Plot& plot, const Scale& x,
+                               std::string& out) {
+  for (const ReferenceLine& line : chart.references) {
+    if (!(line.y >= x.low() && line.y <= x.high())) continue;
+    const double at = x.at(line.y);
+    out.append(fmt::format("<line class=\"reference\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
+                           place(at), place(at), place(plot.top - kReferenceBand),
+                           place(plot.bottom)));
+    const Text name = joined(line.name, same(": " + quantity(line.y, chart.y_unit)));
+    const bool is_left = at > (plot.left + plot.right) / 2;
+    out.append(both_svg(
+        name, fmt::format("class=\"reference\" x=\"{}\" y=\"{}\" text-anchor=\"{}\"",
+                          place(is_left ? at - 5 : at + 5),
+                          place(plot.top - kReferenceBand / 2 + 2), is_left ? "end" : "start")));
+  }
+}
+
 }  // namespace
 
 void draw_bars(const Chart& chart, std::string& out) {
   Plot plot;
   std::vector<double> labels;
-  const std::vector<BarPlace> bars = place_bars(chart, labels, plot.bottom);
-  plot.left = 236;
+  if (!chart.references.empty()) plot.top += kReferenceBand;
+  const std::vector<BarPlace> bars = place_bars(chart, labels, plot);
+  plot.left = kNameWidth;
   plot.right = kChartWidth - 96;  // room for the longest bar's figure
   plot.height = plot.bottom + 52;
   Range range;
@@ -191,17 +214,9 @@ void draw_bars(const Chart& chart, std::string& out) {
   turned.x_title = chart.y_title;
   turned.x_unit = chart.y_unit;
   append_x_axis(turned, plot, x, out);
-  for (const ReferenceLine& line : chart.references) {
-    if (!(line.y >= x.low() && line.y <= x.high())) continue;
-    out.append(fmt::format("<line class=\"reference\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
-                           place(x.at(line.y)), place(x.at(line.y)), place(plot.top - 10),
-                           place(plot.bottom)));
-    out.append(
-        both_svg(line.name, fmt::format("class=\"reference\" x=\"{}\" y=\"{}\" text-anchor=\"end\"",
-                                        place(x.at(line.y) - 4), place(plot.bottom - 4))));
-  }
+  append_upright_references(chart, plot, x, out);
   for (std::size_t c = 0; c < chart.categories.size(); ++c)
-    out.append(both_svg(shortened(chart.categories[c], 33),
+    out.append(both_svg(shortened(chart.categories[c], kNameLength),
                         fmt::format("class=\"category\" x=\"{}\" y=\"{}\" text-anchor=\"end\"",
                                     place(plot.left - 8), place(labels[c] + 4))));
   for (const BarPlace& bar : bars) draw_bar(chart, bar, x, out);
@@ -233,8 +248,7 @@ void draw_heat_cell(const Chart& chart, const HeatCell& cell, const Scale& shade
   const Text& column = chart.categories[cell.column];
   const Rgb colour = heat_colour(shade.at(cell.point.y));
   const bool is_dark = 0.299 * colour.r + 0.587 * colour.g + 0.114 * colour.b < 130;
-  open_point(chart, cell.point, {line.en + " × " + column.en, line.ru + " × " + column.ru}, "",
-             out);
+  open_point(chart, cell.point, joined(joined(line, same(" × ")), column), "", out);
   out.append(
       fmt::format("<rect class=\"cell{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" "
                   "fill=\"#{:02x}{:02x}{:02x}\"/>",
@@ -284,7 +298,7 @@ void draw_heat(const Chart& chart, std::string& out) {
 void draw_boxes(const Chart& chart, std::string& out) {
   constexpr double kLine = 34;
   Plot plot;
-  plot.left = 236;
+  plot.left = kNameWidth;
   plot.bottom = plot.top + kLine * static_cast<double>(chart.boxes.size());
   plot.height = plot.bottom + 52;
   Range range;
@@ -301,7 +315,7 @@ void draw_boxes(const Chart& chart, std::string& out) {
   for (std::size_t i = 0; i < chart.boxes.size(); ++i) {
     const Box& box = chart.boxes[i];
     const double middle = plot.top + kLine * (static_cast<double>(i) + 0.5);
-    out.append(both_svg(shortened(box.name, 33),
+    out.append(both_svg(shortened(box.name, kNameLength),
                         fmt::format("class=\"category\" x=\"{}\" y=\"{}\" text-anchor=\"end\"",
                                     place(plot.left - 8), place(middle + 4))));
     out.append("<g class=\"s0\">");

@@ -4,40 +4,83 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <iterator>
 
 #include "html.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
 
 constexpr std::size_t kSeriesClasses = 8;
 
-// Ticks of units that people read in steps of 1,000 share their prefix with the value itself.
-std::string axis_title_unit(Unit unit) {
+bool is_time(Unit unit) {
+  return unit == Unit::kSeconds || unit == Unit::kMilliseconds || unit == Unit::kMicroseconds ||
+         unit == Unit::kNanoseconds;
+}
+
+// Is this word a unit of what the axis shows?
+bool is_unit_word(std::string_view word, Unit unit) {
+  constexpr std::array<std::string_view, 9> kTimes{"s", "ms", "us",  "µs", "ns",
+                                                   "с", "мс", "мкс", "нс"};
+  constexpr std::array<std::string_view, 11> kRates{"pps",
+                                                    "kpps",
+                                                    "Mpps",
+                                                    "frames per second",
+                                                    "packets per second",
+                                                    "frames/s",
+                                                    "packets/s",
+                                                    "кадров в секунду",
+                                                    "пакетов в секунду",
+                                                    "кадров/с",
+                                                    "п/с"};
+  constexpr std::array<std::string_view, 6> kBits{"bit/s", "Mbit/s", "Gbit/s",
+                                                  "бит/с", "Мбит/с", "Гбит/с"};
+  constexpr std::array<std::string_view, 3> kShares{"%", "per cent", "проценты"};
+  constexpr std::array<std::string_view, 6> kSizes{"B", "bytes", "MiB", "Б", "байт", "МиБ"};
+  const auto has = [&](const auto& list) {
+    return std::find(list.begin(), list.end(), word) != list.end();
+  };
+  if (is_time(unit)) return has(kTimes);
+  if (unit == Unit::kPps) return has(kRates);
+  if (unit == Unit::kBps) return has(kBits);
+  if (unit == Unit::kRatio || unit == Unit::kPercent) return has(kShares);
+  return (unit == Unit::kBytes || unit == Unit::kMib) && has(kSizes);
+}
+
+// "delay, us" without its unit: an axis chooses that by its values.
+std::string without_unit(const std::string& title, Unit unit) {
+  const std::size_t comma = title.rfind(", ");
+  if (comma == std::string::npos) return title;
+  const bool is_unit = is_unit_word(std::string_view(title).substr(comma + 2), unit);
+  return is_unit ? title.substr(0, comma) : title;
+}
+
+// Ticks of other units carry theirs.
+std::string title_unit(Unit unit) {
   switch (unit) {
     case Unit::kRatio:
     case Unit::kPercent:
-      return "%";
+      return ", %";
     case Unit::kBytes:
-      return "B";
+      return ", B";
     case Unit::kMib:
-      return "MiB";
+      return ", MiB";
     default:
       return "";
   }
 }
 
-Text axis_title(const Text& title, Unit unit) {
-  const std::string suffix = axis_title_unit(unit);
-  if (suffix.empty()) return title;
-  const std::string end = ", " + suffix;
-  return {title.en.empty() ? title.en : title.en + end,
-          title.ru.empty() ? title.ru : title.ru + end};
+}  // namespace
+
+Text unitless(const Text& title, Unit unit) {
+  return {without_unit(title.en, unit), without_unit(title.ru, unit)};
 }
 
-}  // namespace
+Text axis_title(const Text& title, Unit unit) {
+  return title.en.empty() ? title : joined(unitless(title, unit), same(title_unit(unit)));
+}
 
 std::string place(double value) {
   if (!std::isfinite(value)) value = 0;
@@ -138,9 +181,8 @@ void append_references(const Chart& chart, const Plot& plot, const Scale& y, std
     const double at = y.at(line.y);
     out.append(fmt::format("<line class=\"reference\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
                            place(plot.left), place(plot.right), place(at), place(at)));
-    const std::string value = ": " + quantity(line.y, chart.y_unit);
     out.append(both_svg(
-        {line.name.en + value, line.name.ru + value},
+        joined(line.name, same(": " + quantity(line.y, chart.y_unit))),
         fmt::format("class=\"reference\" x=\"{}\" y=\"{}\" text-anchor=\"end\"",
                     place(plot.right - 4), place(at - 5 < plot.top + 8 ? at + 14 : at - 5))));
   }
@@ -212,7 +254,17 @@ void append_whisker(double x, double low, double high, std::string& out) {
 
 namespace {
 
+Text ratio_tip(const Point& point, const Text& name) {
+  std::string value = "; " + ratio_text(point.y);
+  if (point.low && point.high)
+    value += fmt::format(" [{} … {}]", ratio_text(*point.low), ratio_text(*point.high));
+  if (point.samples != 0) value += fmt::format(", n\u00a0=\u00a0{}", grouped(point.samples));
+  const Text tip = joined(name, same(value));
+  return point.note.en.empty() ? tip : joined(joined(tip, same(", ")), point.note);
+}
+
 Text point_tip(const Chart& chart, const Point& point, const Text& name) {
+  if (chart.kind == ChartKind::kRatios) return ratio_tip(point, name);
   std::string x;
   if (chart.kind == ChartKind::kLines)
     x = (chart.is_percentile_x ? percentile_text(point.x) : quantity(point.x, chart.x_unit)) + ": ";
@@ -222,9 +274,8 @@ Text point_tip(const Chart& chart, const Point& point, const Text& name) {
     value += fmt::format(" [{} … {}]", quantity(*point.low, chart.y_unit),
                          quantity(*point.high, chart.y_unit));
   if (point.samples != 0) value += fmt::format(", n\u00a0=\u00a0{}", grouped(point.samples));
-  if (!point.note.empty()) value += ", " + point.note;
-  const std::string ru_name = name.ru.empty() ? name.en : name.ru;
-  return {name.en + "; " + x + value, ru_name + "; " + x + value};
+  Text tip = joined(name, same((name.en.empty() ? "" : "; ") + x + value));
+  return point.note.en.empty() ? tip : joined(joined(tip, same(", ")), point.note);
 }
 
 }  // namespace
@@ -232,8 +283,10 @@ Text point_tip(const Chart& chart, const Point& point, const Text& name) {
 void open_point(const Chart& chart, const Point& point, const Text& name, std::string_view css,
                 std::string& out) {
   const Text tip = point_tip(chart, point, name);
-  out.append(fmt::format("<g class=\"pt {}\" role=\"button\" tabindex=\"-1\" aria-label=\"{}\" {}",
-                         css, escape(tip.en), tip_attributes(tip)));
+  // Points of a comparison have no trials behind them to open.
+  const std::string_view role = point.row.empty() && point.trials.empty() ? "img" : "button";
+  out.append(fmt::format("<g class=\"pt {}\" role=\"{}\" tabindex=\"-1\" aria-label=\"{}\" {}", css,
+                         role, escape(tip.en), tip_attributes(tip)));
   if (!point.row.empty()) out.append(fmt::format(" data-row=\"{}\"", escape(point.row)));
   if (!point.trials.empty()) out.append(fmt::format(" data-trials=\"{}\"", escape(point.trials)));
   out.append(">");

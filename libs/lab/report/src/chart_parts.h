@@ -23,6 +23,10 @@ void open_svg(const Chart& chart, double height, std::string& out);
 void append_x_axis(const Chart& chart, const Plot& plot, const Scale& scale, std::string& out);
 void append_y_axis(const Chart& chart, const Plot& plot, const Scale& scale, std::string& out);
 void append_references(const Chart& chart, const Plot& plot, const Scale& y, std::string& out);
+// "delay, us" without its unit: axes and tables choose theirs by the values.
+Text unitless(const Text& title, Unit unit);
+// The same, with the unit where ticks don't carry it (per cent, bytes).
+Text axis_title(const Text& title, Unit unit);
 std::string tick_text(double value, Unit unit);
 std::string percentile_text(double x);
 
@@ -45,5 +49,6 @@ void draw_lines(const Chart& chart, std::string& out);
 void draw_bars(const Chart& chart, std::string& out);
 void draw_heat(const Chart& chart, std::string& out);
 void draw_boxes(const Chart& chart, std::string& out);
+void draw_ratios(const Chart& chart, std::string& out);
 
 }  // namespace merlon::lab::report

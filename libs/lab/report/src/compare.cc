@@ -11,6 +11,7 @@
 #include "compare_digests.h"
 #include "format.h"
 #include "values.h"
+#include "words.h"
 
 namespace merlon::lab {
 namespace report {
@@ -122,7 +123,8 @@ Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& 
   Ratio out;
   out.pair_count = std::min(a.size(), b.size());
   const double base = median(a);
-  if (out.pair_count == 0 || base <= 0) {
+  // A figure that is a difference may be negative: nothing is so many times that.
+  if (out.pair_count == 0 || base <= 0 || median(b) < 0) {
     out.pair_count = 0;
     return out;
   }
@@ -151,14 +153,14 @@ RunComparison compare_digests(const Digest& base, const Digest& other,
   for (const DigestRow& row : base.rows) {
     const DigestRow* partner = find_row(other, row.key);
     if (partner == nullptr)
-      out.only_in_base.push_back(row.key);
+      out.only_in_base.push_back({row.key, row.title});
     else if (row.configuration != partner->configuration)
       out.differences.push_back({"device configuration of " + row.title.en, row.configuration,
                                  partner->configuration,
                                  !row.configuration.empty() && !partner->configuration.empty()});
   }
   for (const DigestRow& row : other.rows)
-    if (find_row(base, row.key) == nullptr) out.only_in_other.push_back(row.key);
+    if (find_row(base, row.key) == nullptr) out.only_in_other.push_back({row.key, row.title});
   out.is_refused =
       !options.is_forced && std::any_of(out.differences.begin(), out.differences.end(),
                                         [](const Difference& d) { return d.is_blocking; });
@@ -179,6 +181,8 @@ RunComparison compare_digests(const Digest& base, const Digest& other,
 }
 
 }  // namespace report
+
+bool has_ratio(const MetricChange& change) noexcept { return change.base > 0 && change.value >= 0; }
 
 std::string_view word(Verdict verdict) noexcept {
   switch (verdict) {
@@ -216,7 +220,8 @@ int Comparison::exit_code() const noexcept {
 base::Result<Comparison> compare(const std::vector<Run>& runs, const CompareOptions& options) {
   if (runs.size() < 2)
     return base::Error{base::Errc::kInvalidValue,
-                       fmt::format("{} run given, a comparison needs two", runs.size()),
+                       fmt::format("{} given, a comparison needs two",
+                                   report::counted(runs.size(), report::kRuns).en),
                        {},
                        "name the base first, then the runs to compare with it",
                        {}};

@@ -6,26 +6,13 @@
 #include "format.h"
 #include "merlon/lab_report/compare.h"
 #include "text_table.h"
+#include "words.h"
 
 namespace merlon::lab {
 namespace {
 
 using report::Colour;
 using report::printable;
-
-Text verdict_title(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kSame:
-      return {"same", "так же"};
-    case Verdict::kBetter:
-      return {"better", "лучше"};
-    case Verdict::kWorse:
-      return {"worse", "хуже"};
-    case Verdict::kUnclear:
-      return {"unclear", "неясно"};
-  }
-  return {};
-}
 
 Colour colour_of(Verdict verdict) {
   switch (verdict) {
@@ -39,10 +26,6 @@ Colour colour_of(Verdict verdict) {
       break;
   }
   return Colour::kNone;
-}
-
-report::Unit unit_of(const std::string& name) {
-  return name == "delivered_ratio" ? report::Unit::kRatio : report::value_info(name).unit;
 }
 
 class Writer {
@@ -75,18 +58,19 @@ class Writer {
 
  private:
   [[nodiscard]] std::string say(const Text& text) const {
-    return printable(options_.language == Language::kRussian && !text.ru.empty() ? text.ru
-                                                                                 : text.en);
+    return printable(report::in_language(text, options_.language));
   }
-  [[nodiscard]] std::string title(Verdict verdict) const { return say(verdict_title(verdict)); }
+  [[nodiscard]] std::string title(Verdict verdict) const {
+    return say(report::verdict_title(verdict));
+  }
   void line(const std::string& text, Colour colour = Colour::kNone) {
     out_.append(report::coloured(text, colour, options_.has_colour)).append("\n");
   }
 
   void differences(const RunComparison& run) {
     for (const Difference& d : run.differences)
-      line(fmt::format("  {} {}: {} → {}", d.is_blocking ? "!" : "·", printable(d.field),
-                       printable(d.base.empty() ? "–" : d.base),
+      line(fmt::format("  {} {}: {} → {}", d.is_blocking ? "!" : "·",
+                       say(report::word_title(d.field)), printable(d.base.empty() ? "–" : d.base),
                        printable(d.value.empty() ? "–" : d.value)),
            d.is_blocking ? Colour::kBad : Colour::kSoft);
   }
@@ -105,11 +89,13 @@ class Writer {
       for (const MetricChange& m : row.metrics)
         table.rows.push_back(
             {{say(row.title)},
-             {printable(m.name)},
-             {report::quantity(m.base, unit_of(m.name)), Colour::kNone, true},
-             {report::quantity(m.value, unit_of(m.name)), Colour::kNone, true},
-             {report::digits(m.ratio), Colour::kNone, true},
-             {report::digits(m.interval.low) + " … " + report::digits(m.interval.high),
+             {say(report::value_info(m.name).title)},
+             {report::quantity(m.base, report::value_info(m.name).unit), Colour::kNone, true},
+             {report::quantity(m.value, report::value_info(m.name).unit), Colour::kNone, true},
+             {has_ratio(m) ? report::ratio_text(m.ratio) : "–", Colour::kNone, true},
+             {has_ratio(m)
+                  ? report::ratio_text(m.interval.low) + " … " + report::ratio_text(m.interval.high)
+                  : "–",
               Colour::kNone, true},
              {fmt::format("{}/{}", m.base_count, m.value_count), Colour::kNone, true},
              {title(m.verdict), colour_of(m.verdict)}});
@@ -125,10 +111,10 @@ class Writer {
   }
 
   void partners(const RunComparison& run) {
-    for (const std::string& key : run.only_in_base)
-      line(say({"only in the base: ", "только в основе: "}) + printable(key), Colour::kSoft);
-    for (const std::string& key : run.only_in_other)
-      line(say({"only in the other: ", "только в другом: "}) + printable(key), Colour::kSoft);
+    for (const Unpaired& row : run.only_in_base)
+      line(say({"only in the base: ", "только в основе: "}) + say(row.title), Colour::kSoft);
+    for (const Unpaired& row : run.only_in_other)
+      line(say({"only in the other: ", "только в другом: "}) + say(row.title), Colour::kSoft);
   }
 
   const Comparison& comparison_;

@@ -9,6 +9,7 @@
 #include "files.h"
 #include "format.h"
 #include "values.h"
+#include "words.h"
 
 namespace merlon::lab {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "html.h"
 #include "sections.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -87,23 +88,26 @@ class Details {
   void append_row(const Row& row, std::string& all) {
     append_key(row.id, all);
     all.append("{\"title\":");
-    text(row.title.en.empty() ? Text{row.id, row.id} : row.title, all);
-    all += fmt::format(",\"device\":{},\"traffic\":{},\"suite\":{},\"state\":\"{}\"",
-                       strings_.add(device_label(row.device)),
-                       strings_.add(traffic_label(row.traffic)), strings_.add(row.suite),
+    text(title_of(row), all);
+    text(index_.device_name(row), all.append(",\"device\":"));
+    text(traffic_label(row.traffic), all.append(",\"traffic\":"));
+    all += fmt::format(",\"suite\":{},\"state\":\"{}\"", strings_.add(row.suite),
                        state_name(row.state));
     if (!row.reason.en.empty()) text(row.reason, all.append(",\"reason\":"));
-    if (!row.state_reason.en.empty()) text(row.state_reason, all.append(",\"why\":"));
+    if (!row.state_reason.en.empty()) text(told(row.state_reason), all.append(",\"why\":"));
     const auto word = [&](const std::string& s) { all.append(std::to_string(strings_.add(s))); };
     append_list("commands", row.commands, all, word);
     append_list("results", row.results, all, [&](const GoalResult& r) {
       all += fmt::format("[{},", strings_.add(r.goal.name));
-      for (const double v : {r.conditional_pps, r.lower_pps, r.upper_pps}) {
+      for (const double v : {goal_value(r), r.lower_pps, r.upper_pps}) {
         append_number(v, all);
         all.push_back(',');
       }
-      all += fmt::format("{},{}]", r.is_regular ? 1 : 0, strings_.add(r.why));
+      all += fmt::format("{},", r.is_regular ? 1 : 0);
+      text(sentence(r.why), all);
+      all.push_back(']');
     });
+    append_list("paired", row.paired, all, [&](const PairedOutcome& o) { text(o.sentence, all); });
     append_kpis(row.kpis, all);
     append_list("trials", index_.trials(row.id), all,
                 [&](const TrialResult* t) { append_json_string(t->spec.id, all); });
@@ -168,7 +172,8 @@ class Details {
     append_timeline(t, all);
     append_use(t, all);
     const auto word = [&](const std::string& s) { all.append(std::to_string(strings_.add(s))); };
-    append_list("reasons", t.stamp_reasons, all, word);
+    append_list("reasons", t.stamp_reasons, all,
+                [&](const std::string& reason) { text(sentence(reason), all); });
     append_list("commands", t.commands, all, word);
     append_kpis(t.kpis, all);
     all.push_back('}');
@@ -180,7 +185,9 @@ class Details {
                          c.is_loss ? 1 : 0);
     });
     append_list("processes", t.processes, all, [&](const ProcessUse& p) {
-      all += fmt::format("[{},{},", strings_.add(p.name), strings_.add(p.role));
+      all += fmt::format("[{},", strings_.add(p.name));
+      text(word_title(p.role), all);
+      all.push_back(',');
       for (const double v : {p.user_s, p.system_s, p.rss_mib}) {
         append_number(v, all);
         all.push_back(',');

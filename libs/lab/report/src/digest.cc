@@ -11,6 +11,7 @@
 
 #include "format.h"
 #include "values.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -52,10 +53,26 @@ void add_trials(const RunIndex& index, const Row& row, DigestRow& out) {
   }
 }
 
+// What a suite reduced to one figure, where no trial has the like: what the row tells of its trials
+// is compared by their values.
+void add_reduced(const RunIndex& index, const Row& row, DigestRow& out) {
+  const auto& trials = index.trials(row.id);
+  for (const auto& [name, value] : row.kpis) {
+    const ValueInfo info = value_info(name);
+    if (info.better == Better::kNeither || info.unit == Unit::kNone || !std::isfinite(value) ||
+        name.find("loss_") != std::string::npos)
+      continue;
+    const bool is_of_trials = std::any_of(trials.begin(), trials.end(), [&](const TrialResult* t) {
+      return trial_value(*t, name).has_value();
+    });
+    if (!is_of_trials) out.metrics.try_emplace(name, DigestMetric{{value}, 0, 0, false});
+  }
+}
+
 DigestRow digest_row(const RunIndex& index, const Row& row) {
   DigestRow out;
   out.key = row_key(row);
-  out.title = row.title.en.empty() ? Text{row.id, row.id} : row.title;
+  out.title = title_of(row);
   if (!row.device_config.empty())
     out.configuration = hash_of(normalised_dump(row.device_config, index.run().id));
   for (const GoalResult& r : row.results) {
@@ -63,17 +80,12 @@ DigestRow digest_row(const RunIndex& index, const Row& row) {
     metric.is_search = true;
     metric.lower = r.is_regular ? r.lower_pps : 0;
     metric.upper = r.is_regular ? r.upper_pps : 0;
-    const double value = r.conditional_pps > 0 ? r.conditional_pps : r.lower_pps;
+    const double value = goal_value(r);
     if (std::isfinite(value) && value > 0) metric.values = {value};
     out.metrics.emplace(r.goal.name + "_pps", std::move(metric));
   }
   if (row.results.empty()) add_trials(index, row, out);
-  // What a suite reduced to one figure, where no trial has the like.
-  for (const auto& [name, value] : row.kpis)
-    if (value_info(name).better != Better::kNeither && std::isfinite(value) &&
-        value_info(name).unit != Unit::kNone && trial_value(TrialResult{}, name) == std::nullopt &&
-        name.find("loss_") == std::string::npos && row.results.empty())
-      out.metrics.try_emplace(name, DigestMetric{{value}, 0, 0, false});
+  if (row.results.empty()) add_reduced(index, row, out);
   return out;
 }
 
@@ -93,6 +105,9 @@ std::string row_key(const Row& row) {
          pattern_key("sip", t.source_ip) + pattern_key("dip", t.destination_ip) +
          pattern_key("sport", t.source_port) + pattern_key("dport", t.destination_port) +
          pattern_key("vlan", t.vlan);
+  if (t.ipv6_share > 0) key += fmt::format("|ipv6={:.6g}", t.ipv6_share);
+  for (const RateStep& step : t.steps)
+    key += fmt::format("|step={:.6g}x{:.6g}", step.factor, step.share);
   if (t.is_random_flow_order) key += "|random";
   if (t.is_bidirectional) key += "|both";
   if (t.drop_share > 0) key += fmt::format("|drop={:.6g}", t.drop_share);
@@ -101,6 +116,8 @@ std::string row_key(const Row& row) {
   if (row.rate_pps > 0) key += fmt::format("|rate={:.6g}", row.rate_pps);
   key += fmt::format("|s={:.6g}", row.duration_s);
   for (const auto& [name, value] : row.parameters) key += fmt::format("|{}={:.6g}", name, value);
+  // One device may stand on both sides, or in two pairs.
+  if (row.suite == "paired") key += "|row=" + row.id;
   for (const Goal& g : row.goals) key += fmt::format("|{}<={:.6g}", g.name, g.loss_ratio);
   return key;
 }
@@ -145,7 +162,7 @@ Digest digest(const Run& run) {
   Digest out;
   out.id = run.id;
   out.plan = run.plan;
-  out.title = run.title.en.empty() ? Text{run.plan, run.plan} : run.title;
+  out.title = title_of(run);
   out.started = std::isfinite(run.started) ? run.started : 0;
   const Environment& e = run.environment;
   out.noise = std::isfinite(e.noise_ratio) ? e.noise_ratio : 0;

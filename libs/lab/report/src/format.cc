@@ -72,6 +72,11 @@ std::string digits(double value) {
   return text;
 }
 
+std::string ratio_text(double value) {
+  if (!std::isfinite(value)) return std::string(kDash);
+  return value >= 0.1 && value < 10 ? fmt::format("{:.3f}", value) : digits(value);
+}
+
 std::string grouped(std::uint64_t value) { return group_digits(std::to_string(value)); }
 std::string grouped(std::int64_t value) { return group_digits(std::to_string(value)); }
 
@@ -80,6 +85,7 @@ std::string quantity(double value, Unit unit) {
   switch (unit) {
     case Unit::kNone:
     case Unit::kCount:
+    case Unit::kCycles:  // titles say what they are cycles of
       return digits(value);
     case Unit::kPps:
       return scaled_quantity(value, "pps");
@@ -97,8 +103,6 @@ std::string quantity(double value, Unit unit) {
       return time_quantity(value * 1e-6);
     case Unit::kNanoseconds:
       return time_quantity(value * 1e-9);
-    case Unit::kCycles:
-      return digits(value) + "\u00a0cycles";
     case Unit::kPerSecond:
       return scaled_quantity(value, "/s");
     case Unit::kPerCpuSecond:
@@ -138,91 +142,6 @@ std::string duration_text(double seconds) {
   const auto rest = static_cast<std::uint64_t>(seconds) % 60;
   if (minutes < 120) return fmt::format("{}\u00a0min {}\u00a0s", minutes, rest);
   return fmt::format("{}\u00a0h {}\u00a0min", minutes / 60, minutes % 60);
-}
-
-std::string device_label(const DeviceSpec& device) {
-  std::string out = device.driver.empty() ? std::string(kDash) : device.driver;
-  if (!device.mode.empty()) out.append(" ").append(device.mode);
-  if (device.rules != 0)
-    out.append(fmt::format(", {} rule{}", grouped(std::uint64_t{device.rules}),
-                           device.rules == 1 ? "" : "s"));
-  if (!device.place.empty() && device.place != "host") out.append(" @").append(device.place);
-  return out;
-}
-
-std::string traffic_label(const TrafficSpec& traffic) {
-  if (!traffic.capture.empty()) return "replay " + traffic.capture;
-  std::string out = traffic.sizes;
-  if (!out.empty() && out.find_first_not_of("0123456789") == std::string::npos)
-    out.append("\u00a0B");
-  out.append(" ").append(traffic.protocol);
-  if (traffic.flows > 1) out.append(fmt::format(", {} flows", grouped(traffic.flows)));
-  if (traffic.source_mac.count > 1 || traffic.destination_mac.count > 1) out.append(", varied MAC");
-  if (traffic.is_bidirectional) out.append(", both ways");
-  if (traffic.pacing == Pacing::kBurst)
-    out.append(fmt::format(", bursts of {}", traffic.burst_frames));
-  if (traffic.attack_pps > 0) out.append(", attack " + quantity(traffic.attack_pps, Unit::kPps));
-  return out;
-}
-
-std::string_view stamp_name(Stamp stamp) noexcept {
-  switch (stamp) {
-    case Stamp::kClean:
-      return "clean";
-    case Stamp::kTesterLimited:
-      return "tester-limited";
-    case Stamp::kContaminated:
-      return "contaminated";
-    case Stamp::kFailed:
-      return "failed";
-  }
-  return "failed";
-}
-
-Text stamp_title(Stamp stamp) {
-  switch (stamp) {
-    case Stamp::kClean:
-      return {"clean", "чисто"};
-    case Stamp::kTesterLimited:
-      return {"tester-limited", "предел тестера"};
-    case Stamp::kContaminated:
-      return {"contaminated", "загрязнено"};
-    case Stamp::kFailed:
-      return {"failed", "сбой"};
-  }
-  return {"failed", "сбой"};
-}
-
-std::string_view state_name(RowState state) noexcept {
-  switch (state) {
-    case RowState::kPending:
-      return "pending";
-    case RowState::kDone:
-      return "done";
-    case RowState::kSkipped:
-      return "skipped";
-    case RowState::kFailed:
-      return "failed";
-    case RowState::kUnavailable:
-      return "unavailable";
-  }
-  return "failed";
-}
-
-Text state_title(RowState state) {
-  switch (state) {
-    case RowState::kPending:
-      return {"pending", "не начато"};
-    case RowState::kDone:
-      return {"done", "готово"};
-    case RowState::kSkipped:
-      return {"skipped", "пропущено"};
-    case RowState::kFailed:
-      return {"failed", "сбой"};
-    case RowState::kUnavailable:
-      return {"not available", "недоступно"};
-  }
-  return {"failed", "сбой"};
 }
 
 }  // namespace merlon::lab::report

@@ -48,6 +48,8 @@ ValueInfo value_info(std::string_view name);
 std::string quantity(double value, Unit unit);
 // The digits alone: three to four significant ones, an exponent only beyond 1e-4..1e7.
 std::string digits(double value);
+// A ratio with the digits that decide near 1: "1.034", "0.0187", "12.4".
+std::string ratio_text(double value);
 // "1 234 567" with narrow no-break spaces.
 std::string grouped(std::uint64_t value);
 std::string grouped(std::int64_t value);
@@ -56,13 +58,5 @@ std::string loss_text(std::uint64_t lost, std::uint64_t total);
 // "2026-11-30 21:04:05 UTC"; an en dash for 0.
 std::string utc_time(double unix_seconds);
 std::string duration_text(double seconds);
-
-// "nftables linear, 1000 rules".
-std::string device_label(const DeviceSpec& device);
-std::string traffic_label(const TrafficSpec& traffic);
-std::string_view stamp_name(Stamp stamp) noexcept;  // "clean", "tester-limited", ...
-Text stamp_title(Stamp stamp);
-std::string_view state_name(RowState state) noexcept;  // "done", "skipped", ...
-Text state_title(RowState state);
 
 }  // namespace merlon::lab::report

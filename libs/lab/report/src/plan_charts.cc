@@ -7,6 +7,7 @@
 #include <map>
 
 #include "run_charts.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -29,16 +30,11 @@ std::size_t slot(std::vector<Text>& list, const Text& text) {
   return list.size() - 1;
 }
 
-Series& series_of(Chart& chart, const Text& name) {
-  const auto found = std::find_if(chart.series.begin(), chart.series.end(),
-                                  [&](const Series& s) { return s.name.en == name.en; });
-  if (found != chart.series.end()) return *found;
-  chart.series.emplace_back().name = name;
-  return chart.series.back();
-}
-
-Text series_name(const Row& row, const ChartSpec& spec) {
-  return spec.series.empty() ? Text{} : row_word(row, spec.series);
+Text series_name(const RunIndex& index, const Row& row, const ChartSpec& spec) {
+  if (spec.series.empty()) return {};
+  // Along an axis of rules a device is one line, whatever its number of rules.
+  if (spec.series == "device" && spec.x == "rules") return index.device_name(row, false);
+  return row_word(index, row, spec.series);
 }
 
 bool is_per_trial(const std::string& x) {
@@ -47,7 +43,7 @@ bool is_per_trial(const std::string& x) {
 
 Chart frame(const ChartSpec& spec) {
   Chart chart;
-  chart.title = spec.title.en.empty() ? Text{spec.id, spec.id} : spec.title;
+  chart.title = spec.title.en.empty() ? same(spec.id) : spec.title;
   const ValueInfo x = value_info(spec.x), y = value_info(spec.y);
   chart.x_title = spec.x_title.en.empty() ? x.title : spec.x_title;
   chart.y_title = spec.y_title.en.empty() ? y.title : spec.y_title;
@@ -62,7 +58,7 @@ Chart frame(const ChartSpec& spec) {
 void fill_lines(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
   std::map<std::string, std::vector<const TrialResult*>> by_series;
   for (const Row* row : chosen_rows(index, spec)) {
-    const Text name = series_name(*row, spec);
+    const Text name = series_name(index, *row, spec);
     if (is_per_trial(spec.x)) {
       auto& list = by_series[name.en];
       const auto& trials = index.trials(row->id);
@@ -92,10 +88,10 @@ void fill_bars(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
   for (const Row* row : chosen_rows(index, spec)) {
     auto point = row_value(index, *row, spec.y);
     if (!point) continue;
-    Text category = row_word(*row, spec.x.empty() ? "row" : spec.x);
-    if (category.en.empty()) category = row_word(*row, "row");
+    Text category = row_word(index, *row, spec.x.empty() ? "row" : spec.x);
+    if (category.en.empty()) category = row_word(index, *row, "row");
     point->x = static_cast<double>(slot(chart.categories, category));
-    series_of(chart, series_name(*row, spec)).points.push_back(*point);
+    series_of(chart, series_name(index, *row, spec)).points.push_back(*point);
   }
 }
 
@@ -110,8 +106,8 @@ void fill_heat(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
     auto point = row_value(index, *row, spec.y);
     if (!point) continue;
     HeatCell cell;
-    cell.column = slot(chart.categories, row_word(*row, spec.x));
-    cell.line = slot(chart.lines, row_word(*row, spec.series));
+    cell.column = slot(chart.categories, row_word(index, *row, spec.x));
+    cell.line = slot(chart.lines, row_word(index, *row, spec.series));
     cell.point = *point;
     const auto same = std::find_if(chart.cells.begin(), chart.cells.end(), [&](const HeatCell& c) {
       return c.column == cell.column && c.line == cell.line;
@@ -126,29 +122,11 @@ void fill_heat(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
 void fill_boxes(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
   chart.kind = ChartKind::kBox;
   for (const Row* row : chosen_rows(index, spec)) {
-    Box box;
-    std::vector<double> values;
-    for (const TrialResult* t : speaking(index.trials(row->id))) {
-      const auto value = trial_value(*t, spec.y);
-      if (!value) continue;
-      values.push_back(*value);
-      Point p;
-      p.y = *value;
-      p.row = row->id;
-      p.trials = t->spec.id;
-      p.is_hollow = t->stamp != Stamp::kClean;
-      p.samples = t->frames.offered;
-      box.values.push_back(p);
-    }
-    if (values.empty()) continue;
-    box.name = row_word(*row, spec.x.empty() ? "row" : spec.x);
-    if (box.name.en.empty()) box.name = row_word(*row, "row");
-    box.minimum = quantile(values, 0);
-    box.quartile1 = quantile(values, 0.25);
-    box.median = quantile(values, 0.5);
-    box.quartile3 = quantile(values, 0.75);
-    box.maximum = quantile(values, 1);
-    chart.boxes.push_back(box);
+    Box box = box_of(index, *row, spec.y);
+    if (box.values.empty()) continue;
+    box.name = row_word(index, *row, spec.x.empty() ? "row" : spec.x);
+    if (box.name.en.empty()) box.name = title_of(*row);
+    chart.boxes.push_back(std::move(box));
   }
 }
 
@@ -193,12 +171,18 @@ void fill_timeline(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
   if (spec.y_title.en.empty()) chart.y_title = {"frames per second", "кадров в секунду"};
   const TrialResult* trial = telling_trial(index, spec);
   if (trial == nullptr) return;
+  const bool has_lost = trial->frames.lost != 0;
   chart.series.push_back(timeline_series({"offered", "подано"}, trial->timeline_offered, *trial));
   chart.series.push_back(timeline_series({"lost", "потеряно"}, trial->timeline_lost, *trial));
   chart.series.back().is_dashed = true;
-  const std::string id = trial->spec.id;
-  chart.note = {"Trial " + id + ": the one of these rows that lost most frames.",
-                "Испытание " + id + ": из этих строк оно потеряло больше всего кадров."};
+  const Text title = title_of(*index.row(trial->spec.row));
+  chart.note = {
+      fmt::format("Trial {} of \"{}\": of these rows' trials it {}.", trial->spec.id, title.en,
+                  has_lost ? "lost most frames" : "is the longest, none lost a frame"),
+      fmt::format(
+          "Испытание {} строки «{}»: из испытаний этих строк оно {}.", trial->spec.id,
+          russian(title),
+          has_lost ? "потеряло больше всего кадров" : "самое долгое, кадров не потеряло ни одно")};
 }
 
 void fill_series(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
@@ -207,7 +191,7 @@ void fill_series(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
     for (const TrialResult* t : speaking(index.trials(row->id))) {
       const auto found = t->series.find(spec.y);
       if (found == t->series.end()) continue;
-      Series& series = series_of(chart, row_word(*row, "row"));
+      Series& series = series_of(chart, row_word(index, *row, "row"));
       if (!series.points.empty()) break;  // one trial a row
       series.has_markers = false;
       for (std::size_t i = 0; i < found->second.size(); ++i) {
@@ -222,7 +206,8 @@ void fill_series(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
 }
 
 void fill_percentiles(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
-  chart.is_percentile_x = chart.is_log_x = true;
+  // Tails reach a thousand times the median: on a linear axis nothing else could be seen.
+  chart.is_percentile_x = chart.is_log_x = chart.is_log_y = true;
   chart.y_unit = Unit::kMicroseconds;
   if (spec.x_title.en.empty()) chart.x_title = {"percentile", "процентиль"};
   if (spec.y_title.en.empty()) chart.y_title = {"latency", "задержка"};
@@ -233,7 +218,7 @@ void fill_percentiles(const RunIndex& index, const ChartSpec& spec, Chart& chart
       all.merge(spec.y.starts_with("intended") ? t->latency_intended : t->latency_actual);
     if (all.count() == 0) continue;
     Series series;
-    series.name = row_word(*row, spec.series.empty() ? "row" : spec.series);
+    series.name = row_word(index, *row, spec.series.empty() ? "row" : spec.series);
     series.points = percentile_curve(all);
     for (Point& p : series.points) {
       p.row = row->id;
@@ -262,9 +247,7 @@ Chart plan_chart(const RunIndex& index, const ChartSpec& spec) {
     fill_percentiles(index, spec, chart);
   else if (spec.kind == "box")
     fill_boxes(index, spec, chart);
-  if (chart.y_unit == Unit::kPps && chart.kind != ChartKind::kHeat && index.ceiling_pps() > 0)
-    chart.references.push_back(
-        {{"null path's ceiling", "предел прямого пути"}, index.ceiling_pps()});
+  if (chart.y_unit == Unit::kPps && chart.kind != ChartKind::kHeat) add_ceiling(index, chart);
   return chart;
 }
 

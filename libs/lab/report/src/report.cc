@@ -3,13 +3,11 @@
 
 #include <fmt/core.h>
 
-#include <array>
-
-#include "assets.h"
 #include "files.h"
 #include "html.h"
 #include "page.h"
 #include "sections.h"
+#include "words.h"
 
 namespace merlon::lab {
 
@@ -30,9 +28,7 @@ using report::both;
 void append_header(const Run& run, std::string& out) {
   out.append("<header>");
   report::append_switches(out);
-  out.append("<h1>")
-      .append(both(run.title.en.empty() ? Text{run.plan, run.plan} : run.title))
-      .append("</h1>\n");
+  out.append("<h1>").append(both(report::title_of(run))).append("</h1>\n");
   if (!run.question.en.empty())
     out.append("<p class=\"question\">").append(both(run.question)).append("</p>\n");
   std::string facts = report::escape(run.plan) + " · " + report::escape(run.id) + " · " +
@@ -56,16 +52,16 @@ std::string render_report(const Run& run, const ReportOptions& options) {
   const std::size_t nav_at = body.size();
   body.append("<main>\n");
   report::append_verdict(index, body);
+  report::append_paired(index, body);
   report::append_environment(index, body);
   report::append_topologies(index, body);
   report::append_charts(index, body);
-  report::append_findings(index, body);
   report::append_trials(index, body);
   report::append_configurations(index, body);
   report::append_standards(index, body);
   body.append("</main>\n");
   body.insert(nav_at, report::navigation(body));
-  const Text title = run.title.en.empty() ? Text{run.plan, run.plan} : run.title;
+  const Text title = report::title_of(run);
   return report::page(title, options.language, body, report::detail_json(index));
 }
 

@@ -20,8 +20,16 @@ Chart latency_percentiles(const RunIndex& index);
 Chart packets_per_cpu(const RunIndex& index);
 Chart cycles_per_packet(const RunIndex& index);
 Chart rule_scaling(const RunIndex& index);
+Chart flow_scaling(const RunIndex& index);
+Chart repeats(const RunIndex& index);
 
 // Building blocks, tested by themselves.
+// The chart's series of that name, added when new.
+Series& series_of(Chart& chart, const Text& name);
+// The values of the row's speaking trials, none where no trial has it; the name is the caller's.
+Box box_of(const RunIndex& index, const Row& row, std::string_view value);
+// The null path's ceiling as a line to compare with, where it is known.
+void add_ceiling(const RunIndex& index, Chart& chart);
 // Where the line bends: for loss the load between the last one within 1 % and the first above; else
 // where the value first exceeds three times the lowest before it. Points ascend in x.
 std::optional<double> find_knee(const std::vector<Point>& points, std::string_view value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan's charts, then the standing ones that it doesn't have itself; costs of rules; findings.
+// The plan's charts, then the standing ones that it doesn't have itself; costs of rules.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "html.h"
 #include "run_charts.h"
 #include "sections.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -49,46 +50,55 @@ void append_charts(const RunIndex& index, std::string& out) {
   append_standing({"Latency", "Задержка"}, "latency", {latency_percentiles(index)}, out);
   append_standing({"CPU", "Процессор"}, "cpu", {packets_per_cpu(index), cycles_per_packet(index)},
                   out);
-  append_standing({"Rules", "Правила"}, "rules", {rule_scaling(index)}, out);
+  append_standing({"Rules and flows", "Правила и потоки"}, "rules",
+                  {rule_scaling(index), flow_scaling(index)}, out);
   append_rule_costs(index, out);
+  append_standing({"Repeats", "Повторы"}, "repeats", {repeats(index)}, out);
 }
 
 void append_rule_costs(const RunIndex& index, std::string& out) {
   // CPU seconds per packet by rule count; the slope against the smallest count is what a rule
-  // costs.
+  // costs. Only rows that differ in nothing but their rules are set against each other.
   struct Cost {
     double seconds = 0, cycles = 0, load_s = 0;
     std::string row;
   };
-  std::map<std::string, std::map<unsigned, Cost>> devices;
+  std::map<std::string, std::pair<Text, std::map<unsigned, Cost>>> devices;
   for (const Row& row : index.run().rows) {
     const auto packets = row_value(index, row, "packets_per_cpu_s");
     if (!packets || packets->y <= 0) continue;
     const auto cycles = row_value(index, row, "cycles_per_packet");
-    devices[row.device.driver + (row.device.mode.empty() ? "" : " " + row.device.mode)].try_emplace(
-        row.device.rules, Cost{1 / packets->y, cycles ? cycles->y : 0, row.load_s, row.id});
+    DeviceSpec bare = row.device;
+    bare.rules = 0;
+    auto& [name, costs] =
+        devices[fmt::format("{}|{}|{}|{}|{}", device_label(bare).en, bare.topology,
+                            traffic_label(row.traffic).en, row.suite, row.rate_pps)];
+    name = device_label(bare);
+    costs.try_emplace(row.device.rules,
+                      Cost{1 / packets->y, cycles ? cycles->y : 0, row.load_s, row.id});
   }
   Table table;
   table.caption = {"Cost per rule", "Цена правила"};
   table.head = {both({"device", "устройство"}),
-                number_cell(both({"rules", "правила"})),
+                both({"row", "строка"}),
+                number_cell(both({"rules", "правил"})),
                 number_cell(both({"CPU per packet", "CPU на пакет"})),
                 number_cell(both({"device cycles", "такты устройства"})),
                 number_cell(both({"per rule", "на правило"})),
                 number_cell(both({"time to load", "время загрузки"}))};
-  for (const auto& [device, costs] : devices) {
+  for (const auto& [key, device] : devices) {
+    const auto& [name, costs] = device;
     if (costs.size() < 2) continue;
     const auto& [base_rules, base] = *costs.begin();
     for (const auto& [rules, cost] : costs) {
       const double slope =
           rules > base_rules ? (cost.seconds - base.seconds) / (rules - base_rules) : 0;
       table.rows.push_back(
-          {escape(device), number_cell(grouped(std::uint64_t{rules})),
+          {both(name), row_link(*index.row(cost.row)), number_cell(grouped(std::uint64_t{rules})),
            number_cell(escape(quantity(cost.seconds, Unit::kSeconds))),
            number_cell(cost.cycles > 0 ? escape(digits(cost.cycles)) : "–"),
            number_cell(rules > base_rules ? escape(quantity(slope, Unit::kSeconds)) : "–"),
            number_cell(cost.load_s > 0 ? escape(quantity(cost.load_s, Unit::kSeconds)) : "–")});
-      table.row_attributes.push_back(fmt::format("data-row=\"{}\"", escape(cost.row)));
     }
   }
   if (table.rows.empty()) return;
@@ -102,32 +112,6 @@ void append_rule_costs(const RunIndex& index, std::string& out) {
                     "наименьшем числе "
                     "правил, делённое на разницу правил. Отрицательная цена — это шум."}))
       .append("</p>\n");
-  close_section(out);
-}
-
-void append_findings(const RunIndex& index, std::string& out) {
-  if (index.run().findings.empty()) return;
-  open_section("findings", {"Findings", "Выводы"}, out);
-  Table table;
-  table.caption = {"Claims checked on this run", "Утверждения, проверенные на этом прогоне"};
-  table.head = {both({"claim", "утверждение"}), both({"state", "состояние"}),
-                both({"evidence", "основание"})};
-  for (const Finding& f : index.run().findings) {
-    const std::map<std::string, Text> names{{"reproduced", {"reproduced", "воспроизведено"}},
-                                            {"differs", {"differs", "расходится"}},
-                                            {"not_available", {"not available", "недоступно"}},
-                                            {"pass", {"pass", "соблюдено"}},
-                                            {"fail", {"fail", "нарушено"}}};
-    const auto name = names.find(f.state);
-    const std::string css = name == names.end()          ? "pending"
-                            : f.state == "not_available" ? "unavailable"
-                                                         : f.state;
-    table.rows.push_back({both(f.claim),
-                          fmt::format("<span class=\"badge {}\">{}</span>", css,
-                                      name == names.end() ? escape(f.state) : both(name->second)),
-                          both(f.evidence)});
-  }
-  append_table(table, out);
   close_section(out);
 }
 

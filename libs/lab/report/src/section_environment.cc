@@ -10,6 +10,7 @@
 
 #include "html.h"
 #include "sections.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -32,7 +33,7 @@ void append_map(const Text& title, const std::map<std::string, std::string>& val
       .append(fmt::format(" ({})", values.size()))
       .append("</summary>");
   Pairs pairs;
-  for (const auto& [name, value] : values) pairs.push_back({{name, name}, escape(value)});
+  for (const auto& [name, value] : values) pairs.push_back({word_title(name), escape(value)});
   append_pairs(pairs, out);
   out.append("</details>\n");
 }
@@ -66,10 +67,8 @@ void append_calibrations(const Run& run, std::string& out) {
                 number_cell(both({"latency p99", "задержка p99"})),
                 number_cell(both({"CPU per packet", "CPU на пакет"}))};
   for (const Calibration& c : run.calibrations) {
-    const Text when = c.when == "before"  ? Text{"before", "до"}
-                      : c.when == "after" ? Text{"after", "после"}
-                                          : Text{c.when, c.when};
-    table.rows.push_back({both(when), number_cell(escape(quantity(c.ceiling_pps, Unit::kPps))),
+    table.rows.push_back({both(word_title(c.when)),
+                          number_cell(escape(quantity(c.ceiling_pps, Unit::kPps))),
                           number_cell(escape(quantity(c.latency_p50_ns, Unit::kNanoseconds))),
                           number_cell(escape(quantity(c.latency_p99_ns, Unit::kNanoseconds))),
                           number_cell(escape(quantity(c.cpu_s_per_packet, Unit::kSeconds)))});
@@ -96,14 +95,15 @@ std::string reason_kind(std::string_view reason) {
   return kind;
 }
 
+constexpr Noun kWarmUps{"warm-up", "warm-ups", "разогрев", "разогрева", "разогревов"};
+
 void append_stamps(const Run& run, std::string& out) {
   std::array<std::uint64_t, 4> counts{};
   std::map<std::string, std::pair<std::uint64_t, std::string>> reasons;  // count, the first one
   std::uint64_t warm_ups = 0;
   for (const TrialResult& t : run.trials) {
-    ++counts[static_cast<std::size_t>(t.stamp)];
-    warm_ups += t.spec.is_warm_up ? 1 : 0;
-    if (t.stamp != Stamp::kClean)
+    ++(t.spec.is_warm_up ? warm_ups : counts[static_cast<std::size_t>(t.stamp)]);
+    if (!t.spec.is_warm_up && t.stamp != Stamp::kClean)
       for (const std::string& reason : t.stamp_reasons) {
         auto& [n, first] = reasons[reason_kind(reason)];
         if (n++ == 0) first = reason;
@@ -116,9 +116,9 @@ void append_stamps(const Run& run, std::string& out) {
     out.append(fmt::format("<li><b>{}</b> {}</li>", grouped(counts[i]),
                            stamp_badge(static_cast<Stamp>(i))));
   if (warm_ups != 0)
-    out.append(
-        fmt::format("<li><b>{}</b> {}</li>", grouped(warm_ups),
-                    both({"warm-ups, measured and not used", "разогревов, измерены и не учтены"})));
+    out.append(fmt::format("<li><b>{}</b> {}</li>", grouped(warm_ups),
+                           both(joined(noun(warm_ups, kWarmUps),
+                                       {", measured and not used", ", измерено и не учтено"}))));
   out.append("</ul>\n");
   if (reasons.empty()) return;
   std::vector<std::pair<std::uint64_t, std::string>> sorted;
@@ -130,33 +130,36 @@ void append_stamps(const Run& run, std::string& out) {
   for (std::size_t i = 0; i < std::min(kShown, sorted.size()); ++i)
     out.append(fmt::format("<li>{} × {}{}</li>", grouped(sorted[i].first),
                            sorted[i].first > 1 ? both({"such as: ", "например: "}) : "",
-                           escape(sorted[i].second)));
+                           both(sentence(sorted[i].second))));
   if (sorted.size() > kShown)
     out.append("<li>")
-        .append(both({fmt::format("and {} more, see the trials", sorted.size() - kShown),
-                      fmt::format("и ещё {}, см. испытания", sorted.size() - kShown)}))
+        .append(both({fmt::format("and {} kinds more, see the trials", sorted.size() - kShown),
+                      fmt::format("и ещё видов: {}, см. испытания", sorted.size() - kShown)}))
         .append("</li>");
   out.append("</ul>\n");
 }
+
+constexpr Noun kSearchResults{"search result", "search results", "результат поиска",
+                              "результата поиска", "результатов поиска"};
 
 void append_missing(const Run& run, std::string& out) {
   std::string list;
   for (const Row& row : run.rows) {
     if (row.state == RowState::kDone) continue;
     list.append("<li>").append(state_badge(row.state)).append(" ").append(row_link(row));
-    if (!row.state_reason.en.empty()) list.append(": ").append(both(row.state_reason));
+    if (!row.state_reason.en.empty()) list.append(": ").append(both(told(row.state_reason)));
     list.append("</li>\n");
   }
   std::uint64_t irregular = 0;
   for (const Row& row : run.rows)
     for (const GoalResult& r : row.results) irregular += r.is_regular ? 0 : 1;
   if (irregular != 0)
-    list.append("<li><span class=\"badge irregular\">")
-        .append(both({"irregular", "нерегулярно"}))
-        .append("</span> ")
+    list.append("<li>")
+        .append(irregular_badge())
+        .append(" ")
         .append(both(
-            {fmt::format("{} search result(s) lack a bound or the stated width", irregular),
-             fmt::format("{} результат(ов) поиска без границы или заявленной ширины", irregular)}))
+            joined(counted(irregular, kSearchResults),
+                   {" without a bound or the stated width", " без границы или заявленной ширины"})))
         .append("</li>\n");
   if (list.empty()) return;
   out.append("<h3>")

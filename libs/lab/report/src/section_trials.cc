@@ -6,6 +6,7 @@
 
 #include "html.h"
 #include "sections.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -80,9 +81,9 @@ void append_trials(const RunIndex& index, std::string& out) {
     close_section(out);
     return;
   }
-  out.append(fmt::format("<details{}><summary>{} {}</summary>\n",
+  out.append(fmt::format("<details{}><summary>{}</summary>\n",
                          run.trials.size() <= kOpenTrials ? " open=\"open\"" : "",
-                         grouped(std::uint64_t{run.trials.size()}), both({"trials", "испытаний"})));
+                         both(counted(run.trials.size(), kTrials))));
   append_filter(out);
   Table table;
   table.id = "trial-table";
@@ -136,12 +137,11 @@ void append_text(const Text& title, const std::string& text, std::string& out) {
 void append_row(const RunIndex& index, const Row& row, std::string& out) {
   out.append(fmt::format(
       "<details class=\"row\" id=\"{}\"><summary>{} <small>{}</small> {}</summary>\n",
-      make_id("row-", row.id), both(row.title.en.empty() ? Text{row.id, row.id} : row.title),
-      escape(row.id), state_badge(row.state)));
-  std::string facts =
-      device_label(row.device) + "; " + row.device.topology + "; " + traffic_label(row.traffic);
-  if (!row.suite.empty()) facts += "; " + row.suite;
-  out.append("<p>").append(escape(facts));
+      make_id("row-", row.id), both(title_of(row)), escape(row.id), state_badge(row.state)));
+  out.append("<p>").append(both(device_label(row.device)));
+  for (const Text& fact : {word_title(row.device.topology), traffic_label(row.traffic)})
+    if (!fact.en.empty()) out.append("; ").append(both(fact));
+  if (!row.suite.empty()) out.append("; <code>").append(escape(row.suite)).append("</code>");
   if (row.load_s > 0)
     out.append("; ")
         .append(both({"rules loaded in ", "правила загружены за "}))
@@ -149,13 +149,10 @@ void append_row(const RunIndex& index, const Row& row, std::string& out) {
   out.append("</p>\n");
   if (!row.reason.en.empty()) out.append("<p>").append(both(row.reason)).append("</p>\n");
   if (!row.state_reason.en.empty())
-    out.append("<p class=\"warning\">").append(both(row.state_reason)).append("</p>\n");
+    out.append("<p class=\"warning\">").append(both(told(row.state_reason))).append("</p>\n");
   for (const GoalResult& r : row.results)
-    out.append(fmt::format("<p><b>{}</b>: {} [{} … {}], {}; {} {}</p>\n", escape(r.goal.name),
-                           escape(quantity(r.conditional_pps, Unit::kPps)),
-                           escape(quantity(r.lower_pps, Unit::kPps)),
-                           escape(quantity(r.upper_pps, Unit::kPps)), escape(r.why),
-                           r.trials.size(), both({"trials", "испытаний"})));
+    out.append(fmt::format("<p>{}, {}; {}</p>\n", goal_text(r), both(sentence(r.why)),
+                           both(counted(r.trials.size(), kTrials))));
   std::string commands;
   for (const std::string& c : row.commands) commands.append(c).append("\n");
   append_text({"Commands", "Команды"}, commands, out);

@@ -6,6 +6,7 @@
 
 #include "html.h"
 #include "sections.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
@@ -47,7 +48,7 @@ void append_named(const Text& title, const Text& note, Table& table, std::string
 }
 
 std::vector<std::string> begin(const Row& row) {
-  return {row_link(row), escape(device_label(row.device)), escape(traffic_label(row.traffic))};
+  return {row_link(row), both(device_label(row.device)), both(traffic_label(row.traffic))};
 }
 
 std::vector<std::string> head(std::initializer_list<Text> rest) {
@@ -190,6 +191,34 @@ void append_back_to_back(const RunIndex& index, std::string& out) {
       table, out);
 }
 
+void append_recovery(const RunIndex& index, std::string& out) {
+  Table table;
+  table.head = head({{"overload", "перегрузка"},
+                     {"then", "затем"},
+                     {"mean", "среднее"},
+                     {"longest", "наибольшее"},
+                     {"recovered", "восстановлений"},
+                     {"overloads", "перегрузок"}});
+  for (const Row* row : of_suites(index, {"rfc2544.recovery"})) {
+    auto cells = begin(*row);
+    cells.insert(cells.end(),
+                 {cell(*row, "overload_pps", Unit::kPps), cell(*row, "after_pps", Unit::kPps),
+                  cell(*row, "recovery_ms", Unit::kMilliseconds),
+                  cell(*row, "recovery_max_ms", Unit::kMilliseconds),
+                  plain_cell(*row, "recovered_trials"), plain_cell(*row, "overloaded_trials")});
+    table.rows.push_back(cells);
+  }
+  append_named(
+      {"RFC 2544 section 26.5: system recovery", "RFC 2544, раздел 26.5: восстановление"},
+      {"From the end of an overload at 110 % of the throughput, or at the highest rate where that "
+       "is less, to the last lost frame at half of the throughput; to 1 ms. Where fewer recovered "
+       "than were overloaded, the time is a lower bound.",
+       "От конца перегрузки в 110 % пропускной способности (или на наибольшей частоте, если она "
+       "меньше) до последнего потерянного кадра на половине пропускной способности; с точностью "
+       "1 мс. Если восстановлений меньше, чем перегрузок, время — оценка снизу."},
+      table, out);
+}
+
 void append_reset(const RunIndex& index, std::string& out) {
   Table table;
   table.head = head({{"rate", "частота"},
@@ -272,12 +301,11 @@ void append_rfc9411(const RunIndex& index, std::string& out) {
                                number_cell("–"), both({"not measured", "не измерено"})});
         continue;
       }
-      limits.rows.push_back(
-          {row_link(*row), both(limit.title),
-           number_cell(value ? escape(quantity(*value, Unit::kRatio)) : "–"),
-           number_cell("≤\u00a0" + escape(quantity(*allowed, Unit::kRatio))),
-           *passed != 0 ? "<span class=\"badge pass\">" + both({"pass", "соблюдено"}) + "</span>"
-                        : "<span class=\"badge fail\">" + both({"fail", "нарушено"}) + "</span>"});
+      limits.rows.push_back({row_link(*row), both(limit.title),
+                             number_cell(value ? escape(quantity(*value, Unit::kRatio)) : "–"),
+                             number_cell("≤\u00a0" + escape(quantity(*allowed, Unit::kRatio))),
+                             *passed != 0 ? badge("pass", finding_title("pass"))
+                                          : badge("fail", finding_title("fail"))});
     }
   append_named({"RFC 9411: pass limits during sustain", "RFC 9411: пределы фазы удержания"},
                {"A row passes when every measured limit is kept.",
@@ -293,6 +321,7 @@ void append_standards(const RunIndex& index, std::string& out) {
   append_latency(index, tables);
   append_loss(index, tables);
   append_back_to_back(index, tables);
+  append_recovery(index, tables);
   append_reset(index, tables);
   append_rfc9411(index, tables);
   if (tables.empty()) return;

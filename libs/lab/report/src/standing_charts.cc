@@ -3,60 +3,39 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "run_charts.h"
+#include "words.h"
 
 namespace merlon::lab::report {
 namespace {
 
-constexpr std::size_t kMaxSeries = 16;  // every colour twice, with other markers and dashes
-
-Series& series_of(std::vector<Series>& list, const std::string& name) {
-  const auto found =
-      std::find_if(list.begin(), list.end(), [&](const Series& s) { return s.name.en == name; });
-  if (found != list.end()) return *found;
-  list.emplace_back().name = {name, name};
-  return list.back();
-}
-
-void sort_and_limit(Chart& chart) {
+void sort_points(Chart& chart) {
   std::erase_if(chart.series, [](const Series& s) { return s.points.empty(); });
   for (Series& s : chart.series)
     std::stable_sort(s.points.begin(), s.points.end(),
                      [](const Point& a, const Point& b) { return a.x < b.x; });
-  if (chart.series.size() <= kMaxSeries) return;
-  const std::size_t left_out = chart.series.size() - kMaxSeries;
-  chart.series.resize(kMaxSeries);
-  chart.note = {fmt::format("{} more are in the tables only.", left_out),
-                fmt::format("Ещё {} — только в таблицах.", left_out)};
-}
-
-void add_ceiling(const RunIndex& index, Chart& chart) {
-  if (index.ceiling_pps() > 0)
-    chart.references.push_back(
-        {{"null path's ceiling", "предел прямого пути"}, index.ceiling_pps()});
-}
-
-std::string driver_mode(const DeviceSpec& device) {
-  return device.mode.empty() ? device.driver : device.driver + " " + device.mode;
 }
 
 // Devices that the run meets with more than one traffic; only their lines name it.
-std::set<std::string> many_traffics(const Run& run) {
+std::set<std::string> many_traffics(const RunIndex& index) {
   std::map<std::string, std::set<std::string>> seen;
-  for (const Row& row : run.rows) seen[device_label(row.device)].insert(traffic_label(row.traffic));
+  for (const Row& row : index.run().rows)
+    seen[index.device_name(row).en].insert(traffic_label(row.traffic).en);
   std::set<std::string> out;
   for (const auto& [device, traffics] : seen)
     if (traffics.size() > 1) out.insert(device);
   return out;
 }
 
-std::string line_name(const Row& row, const std::set<std::string>& with_traffic) {
-  std::string name = device_label(row.device);
-  if (with_traffic.count(name) != 0) name += ", " + traffic_label(row.traffic);
-  return name;
+Text line_name(const RunIndex& index, const Row& row, const std::set<std::string>& with_traffic) {
+  const Text name = index.device_name(row);
+  return with_traffic.count(name.en) == 0
+             ? name
+             : joined(joined(name, same(", ")), traffic_label(row.traffic));
 }
 
 }  // namespace
@@ -68,18 +47,20 @@ Chart throughput_by_size(const RunIndex& index) {
   chart.y_title = {"throughput", "пропускная способность"};
   chart.x_unit = Unit::kBytes;
   chart.y_unit = Unit::kPps;
+  chart.is_log_y = true;  // the line's limit lies far above what software forwards
   std::set<double> sizes, with_limit;
   Series theory;
   theory.name = {"line's limit", "предел линии"};
   theory.is_dashed = true;
   theory.has_markers = false;
+  theory.is_limit = true;
   for (const Row& row : index.run().rows) {
     const auto size = row_number(row, "frame_size");
     if (!size || row.results.empty()) continue;
     auto point = row_value(index, row, "throughput_pps");
     if (!point) continue;
     point->x = *size;
-    series_of(chart.series, device_label(row.device)).points.push_back(*point);
+    series_of(chart, index.device_name(row)).points.push_back(*point);
     const auto limit = row.kpis.find("theoretical_pps");
     if (limit != row.kpis.end() && limit->second > 0 && with_limit.insert(*size).second) {
       Point p;
@@ -91,7 +72,7 @@ Chart throughput_by_size(const RunIndex& index) {
   }
   if (sizes.size() < 2) return Chart{};
   std::erase_if(chart.series, [](const Series& s) { return s.points.size() < 2; });
-  sort_and_limit(chart);
+  sort_points(chart);
   if (!theory.points.empty()) {
     std::stable_sort(theory.points.begin(), theory.points.end(),
                      [](const Point& a, const Point& b) { return a.x < b.x; });
@@ -109,59 +90,115 @@ Chart loss_by_load(const RunIndex& index) {
   chart.x_unit = Unit::kPps;
   chart.y_unit = Unit::kRatio;
   chart.is_log_x = chart.is_log_y = true;
-  const std::set<std::string> many = many_traffics(index.run());
+  const std::set<std::string> many = many_traffics(index);
   std::map<std::string, std::vector<const TrialResult*>> lists;
   for (const Row& row : index.run().rows) {
-    const std::string name = line_name(row, many);
+    const Text name = line_name(index, row, many);
     const auto& trials = index.trials(row.id);
-    auto& list = lists[name];
+    auto& list = lists[name.en];
     list.insert(list.end(), trials.begin(), trials.end());
-    series_of(chart.series, name);
+    series_of(chart, name);
   }
   for (Series& s : chart.series) {
     s.points = merge_loads(lists[s.name.en], "offered_pps", "loss_ratio");
     if (s.points.size() < 3) s.points.clear();  // no curve
     s.knee = find_knee(s.points, "loss_ratio");
   }
-  sort_and_limit(chart);
+  sort_points(chart);
   return chart;
 }
 
+namespace {
+
+using Trials = std::vector<const TrialResult*>;
+
+// Lines of a device and a traffic: all its trials that speak, whatever row they are of.
+struct Way {
+  Text name;
+  Trials trials;
+  double pdr_pps = 0;
+};
+
+std::vector<Way> ways_of(const RunIndex& index) {
+  const std::set<std::string> many = many_traffics(index);
+  std::vector<Way> out;
+  for (const Row& row : index.run().rows) {
+    const Text name = line_name(index, row, many);
+    auto way =
+        std::find_if(out.begin(), out.end(), [&](const Way& w) { return w.name.en == name.en; });
+    if (way == out.end()) way = out.insert(out.end(), Way{name, {}, 0});
+    const Trials trials = speaking(index.trials(row.id));
+    way->trials.insert(way->trials.end(), trials.begin(), trials.end());
+    for (const GoalResult& r : row.results)
+      if (r.goal.name.ends_with("pdr") && std::isfinite(goal_value(r)))
+        way->pdr_pps = std::max(way->pdr_pps, goal_value(r));
+  }
+  return out;
+}
+
+Series latency_series(const Text& name, const Trials& trials) {
+  Histogram merged;
+  for (const TrialResult* t : trials) merged.merge(t->latency_actual);
+  Series s;
+  s.name = name;
+  s.has_markers = false;
+  s.points = percentile_curve(merged);
+  for (Point& p : s.points) {
+    p.row = trials.front()->spec.row;
+    p.trials = join_ids(trials);
+  }
+  return s;
+}
+
+// Trials with latencies whose offered load is within `width` of `load`.
+Trials near_load(const Trials& trials, double load, double width) {
+  Trials out;
+  for (const TrialResult* t : trials)
+    if (t->latency_actual.count() != 0 && std::fabs(t->offered_pps - load) <= load * width)
+      out.push_back(t);
+  return out;
+}
+
+// Trials that show the way at the highest load that lost at most 1 %.
+Trials highest_load(const Trials& all) {
+  Trials calm;
+  double load = 0;
+  for (const TrialResult* t : all)
+    if (t->loss_ratio <= 0.01 && t->latency_actual.count() != 0) {
+      calm.push_back(t);
+      load = std::max(load, t->offered_pps);
+    }
+  return near_load(calm, load, 0.02);
+}
+
+}  // namespace
+
+// At 10, 50 and 90 % of the PDR (as FD.io CSIT tells latency) where the run has trials near that,
+// else at the highest load that lost at most 1 %.
 Chart latency_percentiles(const RunIndex& index) {
+  constexpr double kNear = 0.15;
   Chart chart;
   chart.title = {"Latency percentiles, all frames", "Процентили задержки, все кадры"};
   chart.x_title = {"percentile", "процентиль"};
   chart.y_title = {"latency from the send stamp", "задержка от метки отправки"};
   chart.is_percentile_x = chart.is_log_x = chart.is_log_y = true;
   chart.y_unit = Unit::kMicroseconds;
-  const std::set<std::string> many = many_traffics(index.run());
-  for (const Row& row : index.run().rows) {
-    // Of a row's loads the highest that lost at most 1 %: where latency is asked for.
-    const std::vector<const TrialResult*> all = speaking(index.trials(row.id));
-    double load = 0;
-    for (const TrialResult* t : all)
-      if (t->loss_ratio <= 0.01 && t->latency_actual.count() != 0)
-        load = std::max(load, t->offered_pps);
-    if (load <= 0) continue;
-    Histogram merged;
-    std::vector<const TrialResult*> used;
-    for (const TrialResult* t : all)
-      if (t->offered_pps >= load * 0.98 && t->loss_ratio <= 0.01) {
-        merged.merge(t->latency_actual);
-        used.push_back(t);
-      }
-    Series s;
-    const std::string name = line_name(row, many) + " @ " + quantity(load, Unit::kPps);
-    s.name = {name, name};
-    s.has_markers = false;
-    s.points = percentile_curve(merged);
-    for (Point& p : s.points) {
-      p.row = row.id;
-      p.trials = join_ids(used);
+  for (const Way& way : ways_of(index)) {
+    const std::size_t before = chart.series.size();
+    for (const int percent : {10, 50, 90}) {
+      const double load = way.pdr_pps * percent / 100;
+      const Trials trials = load > 0 ? near_load(way.trials, load, kNear) : Trials{};
+      if (trials.empty()) continue;
+      const std::string at =
+          fmt::format(" @ {}\u00a0% PDR, {}", percent, quantity(load, Unit::kPps));
+      chart.series.push_back(latency_series(joined(way.name, same(at)), trials));
     }
-    chart.series.push_back(std::move(s));
+    if (chart.series.size() != before) continue;
+    const Trials trials = highest_load(way.trials);
+    if (trials.empty()) continue;
+    const std::string at = " @ " + quantity(trials.front()->offered_pps, Unit::kPps);
+    chart.series.push_back(latency_series(joined(way.name, same(at)), trials));
   }
-  sort_and_limit(chart);
   return chart;
 }
 
@@ -173,17 +210,17 @@ Chart device_bars(const RunIndex& index, std::string_view value, const Text& tit
   chart.title = title;
   chart.y_title = value_info(value).title;
   chart.y_unit = value_info(value).unit;
-  const std::set<std::string> many = many_traffics(index.run());
+  const std::set<std::string> many = many_traffics(index);
   Series series;
   std::set<std::string> seen;
   for (const Row& row : index.run().rows) {
-    const std::string name = line_name(row, many);
-    if (!seen.insert(name).second) continue;
+    const Text name = line_name(index, row, many);
+    if (!seen.insert(name.en).second) continue;
     // All rows of this device and traffic together: cost per packet hardly depends on the load
     // below the knee.
     std::vector<const TrialResult*> trials;
     for (const Row& other : index.run().rows)
-      if (line_name(other, many) == name) {
+      if (line_name(index, other, many).en == name.en) {
         const auto& list = index.trials(other.id);
         trials.insert(trials.end(), list.begin(), list.end());
       }
@@ -200,7 +237,7 @@ Chart device_bars(const RunIndex& index, std::string_view value, const Text& tit
     p.samples = values.size();
     p.row = row.id;
     p.is_hollow = used.front()->stamp != Stamp::kClean;
-    chart.categories.push_back({name, name});
+    chart.categories.push_back(name);
     series.points.push_back(p);
   }
   chart.note = {"Median over trials; whiskers: quartiles.",
@@ -222,30 +259,87 @@ Chart cycles_per_packet(const RunIndex& index) {
                      {"CPU cycles of the device per packet", "Такты CPU устройства на пакет"});
 }
 
-Chart rule_scaling(const RunIndex& index) {
+namespace {
+
+// What a row says of the most that gets through: a search's throughput, or what came at the highest
+// rate. A fixed rate says nothing of it.
+std::optional<Point> most_of(const RunIndex& index, const Row& row) {
+  if (!row.results.empty()) return row_value(index, row, "throughput_pps");
+  const Trials trials = speaking(index.trials(row.id));
+  const bool is_most =
+      !trials.empty() && std::all_of(trials.begin(), trials.end(), [](const TrialResult* t) {
+        return t->spec.traffic.pacing == Pacing::kMaximum;
+      });
+  return is_most ? row_value(index, row, "received_pps") : std::nullopt;
+}
+
+// The most of each row over a number of its set-up; of rows at one place the best.
+template <class Name>
+Chart scaling(const RunIndex& index, std::string_view x, const Text& title, Name&& name_of) {
   Chart chart;
-  chart.title = {"Throughput by number of rules", "Пропускная способность и число правил"};
-  chart.x_title = value_info("rules").title;
+  chart.title = title;
+  chart.x_title = value_info(x).title;
   chart.y_title = {"throughput", "пропускная способность"};
-  chart.x_unit = Unit::kCount;
+  chart.x_unit = value_info(x).unit;
   chart.y_unit = Unit::kPps;
   chart.is_log_x = chart.is_log_y = true;
   for (const Row& row : index.run().rows) {
-    auto point = row_value(index, row, row.results.empty() ? "received_pps" : "throughput_pps");
-    if (!point || row.device.driver.empty()) continue;
-    point->x = row.device.rules;
-    Series& s = series_of(chart.series, driver_mode(row.device));
-    const auto same = std::find_if(s.points.begin(), s.points.end(),
-                                   [&](const Point& p) { return p.x == point->x; });
-    if (same == s.points.end())
+    auto point = most_of(index, row);
+    const auto at = row_number(row, x);
+    if (!point || !at || row.device.driver.empty()) continue;
+    point->x = *at;
+    Series& s = series_of(chart, name_of(row));
+    const auto there = std::find_if(s.points.begin(), s.points.end(),
+                                    [&](const Point& p) { return p.x == point->x; });
+    if (there == s.points.end())
       s.points.push_back(*point);
-    else if (point->y > same->y)
-      *same = *point;
+    else if (point->y > there->y)
+      *there = *point;
   }
   std::erase_if(chart.series, [](const Series& s) { return s.points.size() < 2; });
-  sort_and_limit(chart);
-  if (chart.series.empty()) return Chart{};
-  add_ceiling(index, chart);
+  sort_points(chart);
+  if (!chart.series.empty()) add_ceiling(index, chart);
+  return chart;
+}
+
+}  // namespace
+
+Chart rule_scaling(const RunIndex& index) {
+  return scaling(index, "rules",
+                 {"Throughput by number of rules", "Пропускная способность и число правил"},
+                 [](const Row& row) { return driver_mode(row.device); });
+}
+
+Chart flow_scaling(const RunIndex& index) {
+  return scaling(index, "flows",
+                 {"Throughput by number of flows", "Пропускная способность и число потоков"},
+                 [&](const Row& row) {
+                   const std::uint64_t macs = row.traffic.source_mac.count;
+                   const Text name = index.device_name(row);
+                   return macs > 1 ? joined(name, same(", " + grouped(macs) + "\u00a0MAC")) : name;
+                 });
+}
+
+// How far repeats of one row lie apart: each over the row's median, so that rows share an axis.
+Chart repeats(const RunIndex& index) {
+  constexpr std::size_t kEnough = 4;  // a box of fewer values would be drawn from nothing
+  Chart chart;
+  chart.kind = ChartKind::kBox;
+  chart.title = {"Repeats of the same trial", "Повторы одного испытания"};
+  chart.y_title = {"packets per CPU second, of the row's median",
+                   "пакетов на секунду CPU, от медианы строки"};
+  chart.y_unit = Unit::kRatio;
+  for (const Row& row : index.run().rows) {
+    if (!row.results.empty()) continue;  // a search's trials are at loads of their own
+    Box box = box_of(index, row, "packets_per_cpu_s");
+    if (box.values.size() < kEnough || !(box.median > 0)) continue;
+    const double median = box.median;
+    for (double* value : {&box.minimum, &box.quartile1, &box.median, &box.quartile3, &box.maximum})
+      *value /= median;
+    for (Point& p : box.values) p.y /= median;
+    box.name = title_of(row);
+    chart.boxes.push_back(std::move(box));
+  }
   return chart;
 }
 

@@ -11,6 +11,7 @@
 
 #include "text_table.h"
 #include "values.h"
+#include "words.h"
 
 namespace merlon::lab {
 namespace {
@@ -30,21 +31,21 @@ class Summary {
     table();
     honesty();
     missing();
+    paired();
     findings();
     return std::move(out_);
   }
 
  private:
   [[nodiscard]] std::string say(const Text& text) const {
-    return printable(options_.language == Language::kRussian && !text.ru.empty() ? text.ru
-                                                                                 : text.en);
+    return printable(report::in_language(text, options_.language));
   }
   void line(const std::string& text, Colour colour = Colour::kNone) {
     out_.append(report::coloured(text, colour, options_.has_colour)).append("\n");
   }
 
   void head() {
-    line(say(run_.title.en.empty() ? Text{run_.plan, run_.plan} : run_.title));
+    line(say(report::title_of(run_)));
     line(printable(run_.id) + "  " + report::utc_time(run_.started) +
              (run_.finished > run_.started
                   ? "  " + report::duration_text(run_.finished - run_.started)
@@ -60,15 +61,14 @@ class Summary {
     bool is_regular = true;
     for (const GoalResult& r : row.results) {
       text += (text.empty() ? "" : "; ") + printable(r.goal.name) + " " +
-              report::quantity(r.conditional_pps > 0 ? r.conditional_pps : r.lower_pps,
-                               report::Unit::kPps);
+              report::quantity(report::goal_value(r), report::Unit::kPps);
       is_regular = is_regular && r.is_regular;
     }
     if (!is_regular) text += " !";
     if (!text.empty()) return {text, is_regular ? Colour::kNone : Colour::kWarn, true};
-    for (const char* name :
-         {"max_cps", "connections_per_s", "protected_ratio", "blocked_by_loss_ms", "whole_pps",
-          "first_packet_p50_us", "throughput_pps", "received_pps"})
+    for (const char* name : {"paired_ratio", "max_cps", "connections_per_s", "protected_ratio",
+                             "recovery_ms", "blocked_by_loss_ms", "whole_pps",
+                             "first_packet_p50_us", "throughput_pps", "received_pps"})
       if (const auto value = report::row_value(index_, row, name))
         return {report::quantity(value->y, report::value_info(name).unit),
                 value->is_hollow ? Colour::kWarn : Colour::kNone, true};
@@ -79,15 +79,9 @@ class Summary {
     if (!row.results.empty() && name != "latency_p99_us") return {"", Colour::kNone, true};
     const auto value = report::row_value(index_, row, name);
     if (!value) return {"", Colour::kNone, true};
-    if (name == "loss_ratio") {
-      std::uint64_t lost = 0, offered = 0;
-      for (const TrialResult* t : report::speaking(index_.trials(row.id))) {
-        lost += t->frames.lost;
-        offered += t->frames.offered;
-      }
-      if (offered != 0)
-        return {report::loss_text(lost, offered), lost != 0 ? Colour::kWarn : Colour::kNone, true};
-    }
+    if (name == "loss_ratio")
+      return {report::row_loss_text(index_, row), value->y > 0 ? Colour::kWarn : Colour::kNone,
+              true};
     return {report::quantity(value->y, report::value_info(name).unit), Colour::kNone, true};
   }
 
@@ -101,7 +95,7 @@ class Summary {
       const Colour colour = row.state == RowState::kDone     ? Colour::kGood
                             : row.state == RowState::kFailed ? Colour::kBad
                                                              : Colour::kWarn;
-      table.rows.push_back({{say(row.title.en.empty() ? Text{row.id, row.id} : row.title)},
+      table.rows.push_back({{say(report::title_of(row))},
                             main_cell(row),
                             value_cell(row, "loss_ratio"),
                             value_cell(row, "latency_p99_us"),
@@ -113,18 +107,20 @@ class Summary {
 
   void honesty() {
     std::array<std::size_t, 4> stamps{};
-    for (const TrialResult& t : run_.trials) ++stamps[static_cast<std::size_t>(t.stamp)];
-    std::string text = fmt::format("{} {}:", run_.trials.size(), say({"trials", "испытаний"}));
+    std::size_t warm_ups = 0;
+    for (const TrialResult& t : run_.trials)
+      ++(t.spec.is_warm_up ? warm_ups : stamps[static_cast<std::size_t>(t.stamp)]);
+    std::string text = say(report::counted(run_.trials.size() - warm_ups, report::kTrials)) + ":";
     for (std::size_t i = 0; i < stamps.size(); ++i)
       if (stamps[i] != 0)
         text += fmt::format(" {} {}", stamps[i], say(report::stamp_title(static_cast<Stamp>(i))));
-    line(text, stamps[0] == run_.trials.size() ? Colour::kNone : Colour::kWarn);
+    line(text, stamps[0] + warm_ups == run_.trials.size() ? Colour::kNone : Colour::kWarn);
     if (run_.calibrations.empty())
       line(say({"Null path not calibrated: nobody knows what the tester itself can do.",
                 "Прямой путь не откалиброван: неизвестно, на что способен сам тестер."}),
            Colour::kWarn);
     for (const Calibration& c : run_.calibrations)
-      line(say({"null path ", "прямой путь "}) + printable(c.when) + ": " +
+      line(say({"null path ", "прямой путь "}) + say(report::word_title(c.when)) + ": " +
            report::quantity(c.ceiling_pps, report::Unit::kPps) + ", p50 " +
            report::quantity(c.latency_p50_ns, report::Unit::kNanoseconds));
     if (!run_.environment.noise_grade.empty())
@@ -135,18 +131,30 @@ class Summary {
   void missing() {
     for (const Row& row : run_.rows)
       if (row.state != RowState::kDone && !row.state_reason.en.empty())
-        line(say(report::state_title(row.state)) + ": " +
-                 say(row.title.en.empty() ? Text{row.id, row.id} : row.title) + ": " +
-                 say(row.state_reason),
+        line(say(report::state_title(row.state)) + ": " + say(report::title_of(row)) + ": " +
+                 say(report::told(row.state_reason)),
              row.state == RowState::kFailed ? Colour::kBad : Colour::kWarn);
+  }
+
+  void paired() {
+    for (const Row& row : run_.rows)
+      for (const PairedOutcome& o : row.paired) {
+        const Verdict verdict = report::verdict_of(o.verdict);
+        line("[" + say(report::verdict_title(verdict)) + "] " + say(report::sides(index_, row)) +
+                 ": " + say(o.sentence),
+             verdict == Verdict::kWorse     ? Colour::kBad
+             : verdict == Verdict::kUnclear ? Colour::kWarn
+                                            : Colour::kGood);
+      }
   }
 
   void findings() {
     for (const Finding& f : run_.findings) {
       const bool is_good = f.state == "reproduced" || f.state == "pass";
-      line("[" + printable(f.state) + "] " + say(f.claim), is_good             ? Colour::kGood
-                                                           : f.state == "fail" ? Colour::kBad
-                                                                               : Colour::kWarn);
+      line("[" + say(report::finding_title(f.state)) + "] " + say(f.claim), is_good ? Colour::kGood
+                                                                            : f.state == "fail"
+                                                                                ? Colour::kBad
+                                                                                : Colour::kWarn);
       if (!f.evidence.en.empty()) line("    " + say(f.evidence));
     }
   }

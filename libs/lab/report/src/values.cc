@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "words.h"
+
 namespace merlon::lab::report {
 namespace {
 
@@ -106,6 +108,18 @@ std::optional<double> single_size(const std::string& sizes) {
   return value;
 }
 
+// What can tell devices of one label apart. Sections of configuration and places of binaries are
+// long, and follow from the rest.
+std::map<std::string, std::string> circumstances(const DeviceSpec& device) {
+  std::map<std::string, std::string> out = device.options;
+  std::erase_if(out, [](const auto& option) {
+    return option.first == "config" || option.first == "needs" ||
+           option.first.find("path") != std::string::npos;
+  });
+  out["topology"] = device.topology;
+  return out;
+}
+
 const GoalResult* find_goal(const Row& row, std::string_view name) {
   if (name.ends_with("_pps")) name.remove_suffix(4);
   const auto found = std::find_if(row.results.begin(), row.results.end(),
@@ -117,13 +131,41 @@ const GoalResult* find_goal(const Row& row, std::string_view name) {
 }  // namespace
 
 RunIndex::RunIndex(const Run& run) : run_(run) {
-  for (const Row& r : run.rows) rows_.emplace(r.id, &r);
+  for (const Row& r : run.rows) {
+    rows_.emplace(r.id, &r);
+    for (const auto& [what, word] : circumstances(r.device))
+      differences_[device_label(r.device).en][what].insert(word);
+  }
+  for (const Row& r : run.rows) {  // what some of a label have, others lack
+    const auto own = circumstances(r.device);
+    for (auto& [what, words] : differences_[device_label(r.device).en])
+      if (!own.contains(what)) words.insert("");
+  }
   for (const TrialResult& t : run.trials) {
     trials_.emplace(t.spec.id, &t);
     by_row_[t.spec.row].push_back(&t);
   }
   for (const Calibration& c : run.calibrations)
     if (std::isfinite(c.ceiling_pps)) ceiling_pps_ = std::max(ceiling_pps_, c.ceiling_pps);
+}
+
+Text RunIndex::device_name(const Row& row, bool has_rules) const {
+  DeviceSpec called = row.device;
+  if (!has_rules) called.rules = 0;
+  Text out = device_label(called);
+  const auto found = differences_.find(device_label(row.device).en);
+  if (found == differences_.end()) return out;
+  const auto words = circumstances(row.device);
+  for (const auto& [what, all] : found->second) {
+    const auto word = words.find(what);
+    if (all.size() < 2 || word == words.end() || word->second.empty()) continue;
+    out = joined(joined(out, same(", ")), word_title(word->second));
+  }
+  return out;
+}
+
+double goal_value(const GoalResult& result) noexcept {
+  return result.conditional_pps > 0 ? result.conditional_pps : result.lower_pps;
 }
 
 const Row* RunIndex::row(const std::string& id) const {
@@ -186,23 +228,20 @@ std::optional<double> row_number(const Row& row, std::string_view name) {
   return out && std::isfinite(*out) ? out : std::nullopt;
 }
 
-Text row_word(const Row& row, std::string_view name) {
-  const auto same = [](const std::string& word) { return Text{word, word}; };
-  if (name == "device") return same(device_label(row.device));
-  if (name == "driver") return same(row.device.driver);
-  if (name == "mode") return same(row.device.mode);
-  if (name == "device_mode")
-    return same(row.device.mode.empty() ? row.device.driver
-                                        : row.device.driver + " " + row.device.mode);
-  if (name == "topology") return same(row.device.topology);
-  if (name == "place") return same(row.device.place);
+Text row_word(const RunIndex& index, const Row& row, std::string_view name) {
+  if (name == "device") return index.device_name(row);
+  if (name == "driver") return word_title(row.device.driver);
+  if (name == "mode") return word_title(row.device.mode);
+  if (name == "device_mode") return driver_mode(row.device);
+  if (name == "topology") return word_title(row.device.topology);
+  if (name == "place") return word_title(row.device.place);
   if (name == "sizes") return same(row.traffic.sizes);
   if (name == "protocol") return same(row.traffic.protocol);
   if (name == "suite") return same(row.suite);
-  if (name == "row" || name == "title") return row.title.en.empty() ? same(row.id) : row.title;
+  if (name == "row" || name == "title") return title_of(row);
   if (const auto option = row.device.options.find(std::string(name));
       option != row.device.options.end())
-    return same(option->second);
+    return word_title(option->second);
   if (const auto value = row_number(row, name))
     return same(quantity(*value, value_info(name).unit));
   return {};
@@ -212,7 +251,7 @@ std::optional<Point> row_value(const RunIndex& index, const Row& row, std::strin
   Point point;
   point.row = row.id;
   if (const GoalResult* goal = find_goal(row, name)) {
-    const double value = goal->conditional_pps > 0 ? goal->conditional_pps : goal->lower_pps;
+    const double value = goal_value(*goal);
     if (!std::isfinite(value) || (value <= 0 && goal->upper_pps <= 0)) return std::nullopt;
     point.y = value;
     if (goal->lower_pps > 0 && goal->upper_pps > 0) {
@@ -221,7 +260,8 @@ std::optional<Point> row_value(const RunIndex& index, const Row& row, std::strin
     }
     point.is_hollow = !goal->is_regular;
     point.samples = goal->trials.size();
-    if (!goal->is_regular) point.note = "irregular: " + goal->why;
+    if (!goal->is_regular)
+      point.note = joined({"irregular: ", "нерегулярно: "}, sentence(goal->why));
     return point;
   }
   const std::vector<const TrialResult*> trials = speaking(index.trials(row.id));
@@ -244,9 +284,34 @@ std::optional<Point> row_value(const RunIndex& index, const Row& row, std::strin
   }
   if (!trials.empty() && trials.front()->stamp != Stamp::kClean) {
     point.is_hollow = true;
-    point.note = stamp_name(trials.front()->stamp);
+    point.note = stamp_title(trials.front()->stamp);
   }
   return point;
+}
+
+std::string row_loss_text(const RunIndex& index, const Row& row) {
+  std::uint64_t lost = 0, offered = 0;
+  std::vector<double> ratios;
+  for (const TrialResult* t : speaking(index.trials(row.id))) {
+    if (!has_frames(*t)) continue;
+    lost += t->frames.lost;
+    offered += t->frames.offered;
+    if (std::isfinite(t->loss_ratio)) ratios.push_back(t->loss_ratio);
+  }
+  // Frames that could not be sent in time are part of the ratio though nobody lost them.
+  const bool is_clean = std::all_of(ratios.begin(), ratios.end(), [](double r) { return r == 0; });
+  if (is_clean && lost == 0) return loss_text(0, offered);
+  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+  const double middle = median(ratios);
+  const std::string text = quantity(middle, Unit::kRatio);
+  if (ratios.empty() || *high - *low <= kEvenSpread * middle) return text;
+  return text + " [" + quantity(*low, Unit::kRatio) + " … " + quantity(*high, Unit::kRatio) + "]";
+}
+
+Text sides(const RunIndex& index, const Row& row) {
+  const Row* other = index.row(row.against);
+  const Text b = other == nullptr ? same(row.against) : title_of(*other);
+  return joined(joined(title_of(row), same(" → ")), b);
 }
 
 std::string join_ids(const std::vector<const TrialResult*>& trials) {

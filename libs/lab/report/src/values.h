@@ -5,6 +5,7 @@
 // refers to the run.
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ class RunIndex {
   [[nodiscard]] const std::vector<const TrialResult*>& trials(const std::string& row) const;
   // Highest ceiling that the null path's calibrations found; 0: none.
   [[nodiscard]] double ceiling_pps() const noexcept { return ceiling_pps_; }
+  // The row's device as this run has to call it: its label, and what tells it from devices of the
+  // run that have the same label but stand elsewhere or do something else.
+  [[nodiscard]] Text device_name(const Row& row, bool has_rules = true) const;
 
  private:
   const Run& run_;
@@ -33,8 +37,13 @@ class RunIndex {
   std::map<std::string, const TrialResult*, std::less<>> trials_;
   std::map<std::string, std::vector<const TrialResult*>, std::less<>> by_row_;
   std::vector<const TrialResult*> none_;
+  // Label, then what devices of that label differ in: "topology" or an option, with all its words.
+  std::map<std::string, std::map<std::string, std::set<std::string>>> differences_;
   double ceiling_pps_ = 0;
 };
+
+// What a search's result is told by: the conditional throughput, else the lower bound.
+[[nodiscard]] double goal_value(const GoalResult& result) noexcept;
 
 // Not a warm-up, not failed.
 [[nodiscard]] bool is_measured(const TrialResult& trial) noexcept;
@@ -48,12 +57,24 @@ std::optional<double> trial_value(const TrialResult& trial, std::string_view nam
 std::optional<double> row_number(const Row& row, std::string_view name);
 // Words of a row's set-up: "device", "driver", "mode", "topology", "place", "sizes", "suite",
 // "row", options, and numbers with their units.
-Text row_word(const Row& row, std::string_view name);
+Text row_word(const RunIndex& index, const Row& row, std::string_view name);
 
 // A row's value with what it rests on: results of its search ("ndr_pps" or "<goal>"), its kpis,
 // else the median over its speaking trials. `low` and `high` are bounds of the search, or the
 // lowest and highest trial.
 std::optional<Point> row_value(const RunIndex& index, const Row& row, std::string_view name);
+
+// The loss of a row's speaking trials in words: their median where frames were lost or not sent in
+// time, with the lowest and highest where these lie apart; else its upper bound. An en dash without
+// frames.
+std::string row_loss_text(const RunIndex& index, const Row& row);
+
+// Half of a spread, (highest - lowest) / median, is told as a "±" up to here: values lie about
+// evenly round their median. A wider one is told by its ends.
+inline constexpr double kEvenSpread = 0.3;
+
+// "A → B" of a paired row, by the titles of its sides.
+Text sides(const RunIndex& index, const Row& row);
 
 std::string join_ids(const std::vector<const TrialResult*>& trials);
 

@@ -56,7 +56,7 @@ TEST(Report, SampleIsSoundAndInOrder) {
     if (e.name == "section") sections.push_back(e.attributes.at("id"));
   EXPECT_THAT(sections,
               testing::ElementsAre("verdict", "environment", "topology", "charts", "sizes", "loss",
-                                   "latency", "cpu", "rules", "rule-costs", "findings", "trials",
+                                   "latency", "cpu", "rules", "rule-costs", "repeats", "trials",
                                    "configuration", "standards"));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// lab_report_sample FOLDER: the sample run's report in both languages.
+// lab_report_sample FOLDER: the sample run's report in both languages, and a comparison.
 #include <cstdio>
 #include <string>
 
+#include "merlon/lab_report/compare.h"
 #include "merlon/lab_report/report.h"
 #include "sample_run.h"
 
@@ -22,5 +23,7 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
-  return 0;
+  const auto comparison = compare({run, sample_run(2, 0.6)});
+  if (!comparison) return 1;
+  return write_comparison(*comparison, folder + "/compare.html") ? 0 : 1;
 }

@@ -18,6 +18,15 @@ struct Model {
   std::vector<std::string> chain;
 };
 
+Text name_of(const Model& model) {
+  if (model.driver == "null") return {"Cable", "Кабель"};
+  if (model.driver == "bridge") return {"Linux bridge", "Мост Linux"};
+  if (model.mode == "linear") return {"nftables in a row", "nftables подряд"};
+  if (model.mode == "set") return {"nftables in a set", "nftables множеством"};
+  const std::string name = model.driver + " " + model.mode;
+  return {name, name};
+}
+
 class Maker {
  public:
   Maker(Run& run, std::uint64_t seed) : run_(run), random_(seed) {}
@@ -27,9 +36,9 @@ class Maker {
     Row r;
     r.id = id;
     r.suite = suite;
-    r.title = {
-        fmt::format("{} {} with {} rules, {} B", model.driver, model.mode, model.rules, size),
-        fmt::format("{} {}, правил: {}, {} Б", model.driver, model.mode, model.rules, size)};
+    const Text name = name_of(model);
+    r.title = {fmt::format("{} with {} rules, {} B", name.en, model.rules, size),
+               fmt::format("{}, правил: {}, {} Б", name.ru, model.rules, size)};
     r.device.driver = model.driver;
     r.device.mode = model.mode;
     r.device.rules = model.rules;
@@ -79,7 +88,7 @@ class Maker {
     t.commands = {fmt::format("merlon lab run compare --only {}", row.id)};
     if (load > 0.8 * 1.2e6) {
       t.stamp = Stamp::kTesterLimited;
-      t.stamp_reasons = {"rate is above 80 % of the null path's ceiling"};
+      t.stamp_reasons = {"980.0 kpps are within 80 % of the null path's ceiling of 1.25 Mpps"};
     }
     run_.trials.push_back(t);
     return run_.trials.back();
@@ -191,7 +200,7 @@ void add_searches(Run& run, Maker& maker, double merlon_speed) {
       for (GoalResult& r : row.results) {
         r.is_regular = false;
         r.upper_pps = 0;
-        r.why = "tester's ceiling reached: no upper bound";
+        r.why = "maximum passes";
       }
     }
   }
@@ -209,8 +218,8 @@ void add_rates(Run& run, Maker& maker, double merlon_speed) {
       TrialResult& t = maker.trial(copy, m, 100e3);
       if (n == 2) {
         t.stamp = Stamp::kContaminated;
-        t.stamp_reasons = {"other processes used 31 % of core 1",
-                           "longest gap of the sender 8.3 ms"};
+        t.stamp_reasons = {"other processes used 31 % of the measuring cores: cc1plus",
+                           "a measuring thread on core 1 was kept from running for 8.3 ms"};
       }
       received.push_back(t.received_pps);
     }
@@ -298,7 +307,7 @@ void add_locality(Run& run, Maker& maker) {
       row.parameters = {{"flows", flows}, {"macs", macs}};
       row.traffic.flows = static_cast<std::uint64_t>(flows);
       const Row copy = run.rows[at];
-      maker.trial(copy, m, 400e3);
+      maker.trial(copy, m, 400e3).spec.traffic.pacing = Pacing::kMaximum;
     }
 }
 

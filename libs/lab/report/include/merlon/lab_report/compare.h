@@ -36,6 +36,9 @@ struct MetricChange {
   Verdict verdict = Verdict::kUnclear;
 };
 
+// Of nothing, and of what is below it, there is no ratio.
+[[nodiscard]] bool has_ratio(const MetricChange& change) noexcept;
+
 struct RowChange {
   std::string key;  // device, traffic and suite in words; equal keys are comparable
   Text title;
@@ -48,12 +51,18 @@ struct Difference {
   bool is_blocking = false;  // makes the runs incomparable
 };
 
+// A row of one run that the other has not.
+struct Unpaired {
+  std::string key;
+  Text title;
+};
+
 struct RunComparison {
   std::string id;
   std::vector<Difference> differences;
   bool is_refused = false;  // rows are empty then
   std::vector<RowChange> rows;
-  std::vector<std::string> only_in_base, only_in_other;  // keys without a partner
+  std::vector<Unpaired> only_in_base, only_in_other;
 };
 
 struct Comparison {
