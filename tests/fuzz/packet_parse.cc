@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // parse() on any bytes: reads stay inside the frame (sanitiser), offsets inside the captured bytes,
-// the fast path says what the general parser says, and the answers of a rejecting firewall are
+// the fast paths say what the general parser says, and the answers of a rejecting firewall are
 // packets that parse.
 #include <cstdlib>
 #include <cstring>
@@ -52,6 +52,25 @@ void check_headers(const packet::Burst& b) {
         {b.data[0] + h.l4_offset + 20, h.payload_offset - h.l4_offset - 20U});
 }
 
+// Eight such frames side by side are what one is.
+void check_eight(const packet::Burst& one, const packet::ParseOptions& options,
+                 std::uint16_t domain) {
+  static packet::Burst eight;
+  eight.count = 8;
+  for (unsigned i = 0; i < 8; ++i) {
+    eight.data[i] = one.data[0];
+    eight.captured[i] = one.captured[0];
+    eight.length[i] = one.length[0];
+    eight.in_port[i] = 0;
+  }
+  packet::parse(eight, options, &domain);
+  for (unsigned i = 0; i < 8; ++i) {
+    require(eight.verdict[i] == one.verdict[0] && eight.reason[i] == one.reason[0]);
+    require(eight.key[i] == one.key[0] && eight.hash[i] == one.hash[0]);
+    require(std::memcmp(&eight.headers[i], &one.headers[0], sizeof(Headers)) == 0);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -78,6 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(b.verdict[0] == again.verdict[0] && b.reason[0] == again.reason[0]);
   require(b.key[0] == again.key[0] && b.hash[0] == again.hash[0]);
   require(std::memcmp(&b.headers[0], &again.headers[0], sizeof(Headers)) == 0);
+  check_eight(b, options, domain);
   if (b.verdict[0] != packet::Verdict::kUndecided) return 0;
   base::Byte out[packet::kMaxReplySize];
   check_answer(b, packet::make_reset(b, 0, out), out, options);

@@ -49,6 +49,8 @@ void DpdkPort::receive(unsigned queue, packet::Burst& burst, unsigned limit) noe
     const auto lengths =
         base::load_raw<std::uint64_t>(reinterpret_cast<const base::Byte*>(&m->pkt_len));
     burst.data[i] = static_cast<base::Byte*>(m->buf_addr) + m->data_off;
+    // A NIC's frames are in the last-level cache; the parser is some hundred cycles away.
+    __builtin_prefetch(burst.data[i]);
     burst.length[i] = static_cast<std::uint32_t>(lengths);
     burst.captured[i] = static_cast<std::uint32_t>(lengths >> 32) & 0xffff;
   }

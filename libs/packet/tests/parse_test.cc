@@ -8,6 +8,7 @@
 namespace merlon::packet {
 namespace {
 
+using test::Bytes;
 using test::packet;
 using test::parse_one;
 using test::Parsed;
@@ -101,6 +102,94 @@ TEST(Parse, FastAndGeneralPathAgree) {
     EXPECT_EQ(f.verdict, g.verdict) << text;
     EXPECT_EQ(f.reason, g.reason) << text;
   }
+}
+
+// What a packet's columns say must not depend on who its neighbours are: a burst of 64, whose first
+// frames go eight by eight, against the same frames one by one.
+void expect_neighbours_do_not_matter(const std::vector<Bytes>& frames,
+                                     const std::vector<std::uint32_t>& lengths) {
+  test::TestBurst b;
+  for (std::size_t i = 0; i < frames.size(); ++i) b.add(frames[i], lengths[i]);
+  b.parse({}, 5);
+  for (unsigned i = 0; i < b->count; ++i) {
+    test::TestBurst alone;
+    alone.add(frames[i], lengths[i]);
+    alone.parse({}, 5);
+    EXPECT_EQ(b->key[i], alone->key[0]) << i;
+    EXPECT_EQ(b->hash[i], alone->hash[0]) << i;
+    EXPECT_EQ(std::memcmp(&b->headers[i], &alone->headers[0], sizeof(Headers)), 0) << i;
+    EXPECT_EQ(b->verdict[i], alone->verdict[0]) << i;
+    EXPECT_EQ(b->reason[i], alone->reason[0]) << i;
+  }
+}
+
+std::vector<Bytes> plain_frames(std::string_view link) {
+  std::vector<Bytes> frames;
+  for (const char* transport :
+       {"ipv4 src=10.0.0.5 dst=192.0.2.9 ttl=9 / udp sport=7 dport=53 / payload len=20",
+        "ipv4 src=192.0.2.9 dst=10.0.0.5 tos=3 df / udp sport=53 dport=7 / payload len=400",
+        "ipv4 src=10.0.0.5 dst=192.0.2.9 / tcp flags=S seq=4000000001 win=513 / trailer "
+        "000000000000",
+        "ipv4 src=223.255.255.255 dst=10.0.0.5 ttl=255 / tcp flags=SA seq=1 ack=4000000002 "
+        "win=65535 "
+        "opt=mss:1460,sackok",
+        "ipv4 src=0.0.0.1 dst=255.255.255.255 / tcp flags=PAUEC seq=9 ack=8 win=7 "
+        "opt=nop,nop,ts:1:2 / "
+        "payload len=900",
+        "ipv4 src=10.0.0.6 dst=10.0.0.5 / udp sport=65535 dport=1 / payload len=18"})
+    frames.push_back(packet(std::string(link) + transport));
+  return frames;
+}
+
+TEST(Parse, EightByEightAsOneByOne) {
+  for (const char* link : {"", "vlan 4095 pcp=7 / ", "vlan 1 / "}) {
+    const std::vector<Bytes> plain = plain_frames(link);
+    std::vector<Bytes> frames;
+    for (unsigned i = 0; i < 61; ++i) frames.push_back(plain[i * 5 % plain.size()]);
+    expect_neighbours_do_not_matter(frames, std::vector<std::uint32_t>(61, 0));
+    test::TestBurst b;
+    for (const Bytes& f : frames) b.add(f);
+    const std::uint16_t domain = 5;
+    EXPECT_TRUE(packet::parse(*b, {}, &domain, 0)) << link;
+  }
+}
+
+// Every byte of the headers turned into others, and every length cut, among plain neighbours.
+TEST(Parse, OddOnesAmongEightAsOneByOne) {
+  for (const char* link : {"", "vlan 77 / "}) {
+    const std::vector<Bytes> plain = plain_frames(link);
+    std::vector<Bytes> odd;
+    for (const Bytes& frame : plain) {
+      for (std::size_t at = 12; at < std::min<std::size_t>(frame.size(), 60); ++at)
+        for (const int change : {0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0xff}) {
+          odd.push_back(frame);
+          odd.back()[at] = static_cast<base::Byte>(odd.back()[at] ^ change);
+        }
+      for (std::size_t size = 0; size < std::min<std::size_t>(frame.size(), 100); ++size)
+        odd.emplace_back(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+    for (std::size_t n = 0; n < odd.size(); ++n) {
+      std::vector<Bytes> frames;
+      for (unsigned i = 0; i < 16; ++i) frames.push_back(plain[(n + i) % plain.size()]);
+      frames[n % 16] = odd[n];
+      std::vector<std::uint32_t> lengths(16, 0);
+      if (n % 3 == 0) lengths[n % 16] = 1500;
+      expect_neighbours_do_not_matter(frames, lengths);
+      if (HasFailure()) FAIL() << "odd frame " << n << " behind '" << link << "'";
+    }
+  }
+}
+
+TEST(Parse, EightsOfSeveralPorts) {
+  const std::vector<Bytes> plain = plain_frames("");
+  test::TestBurst b;
+  for (unsigned i = 0; i < 24; ++i) b.add(plain[i % plain.size()]);
+  for (unsigned i = 0; i < 24; ++i) b->in_port[i] = static_cast<std::uint16_t>(i / 9);
+  const std::uint16_t domains[] = {3, 4, 5};
+  packet::parse(*b, {}, domains, 0);
+  for (unsigned i = 0; i < 24; ++i)
+    EXPECT_EQ(b->key[i].domain, domain_in_direction(domains[i / 9], b->headers[i].direction != 0))
+        << i;
 }
 
 TEST(Parse, LeavesPacketsBeforeFirstAlone) {
