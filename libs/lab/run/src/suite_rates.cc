@@ -68,29 +68,40 @@ Result<void> run_search(RowRun& run) {
   return {};
 }
 
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
 // The same rate with the device's core to itself and with a neighbour on it: what a device does
-// whose processor was promised but not reserved.
+// whose processor was promised but not reserved. Where others' work was on the cores all the time,
+// the trials without the neighbour had neighbours too, and no share is told.
 Result<void> run_starvation(RowRun& run) {
   TrialRequest request = rates_request(run.row());
   if (auto warm = warm_up(run, request); !warm) return warm;
-  auto alone = run.trials(request);
-  if (!alone) return alone.error();
+  auto trials = run.trials(request);
+  if (!trials) return trials.error();
+  std::vector<double> alone, received, loss;
+  for (const TrialResult& trial : *trials)
+    if (trial.stamp != Stamp::kContaminated && trial.stamp != Stamp::kFailed)
+      alone.push_back(trial.received_pps);
   request.has_hog = true;
-  std::vector<double> received, loss;
   for (unsigned i = 0; i < std::max(1U, run.row().repeats); ++i) {
     auto starved = run.trial(request);
     if (!starved) return starved.error();
     received.push_back(starved->received_pps);
     loss.push_back(starved->loss_ratio);
   }
-  std::sort(received.begin(), received.end());
-  std::sort(loss.begin(), loss.end());
   Kpis& kpis = run.row().kpis;
-  kpis["starved_pps"] = received[received.size() / 2];
-  kpis["starved_loss_ratio"] = loss[loss.size() / 2];
-  double best = 0;
-  for (const TrialResult& trial : *alone) best = std::max(best, trial.received_pps);
-  kpis["starved_share"] = best > 0 ? kpis["starved_pps"] / best : 0;
+  kpis["starved_pps"] = middle(received);
+  kpis["starved_loss_ratio"] = middle(loss);
+  if (const double whole = middle(alone); whole > 0) {
+    kpis["starved_share"] = kpis["starved_pps"] / whole;
+    return {};
+  }
+  run.decide(
+      {"no trial without the neighbour was free of other work on its core: no share is told",
+       "ни одно испытание без соседа не обошлось без чужой работы на ядре: доля не названа"});
   return {};
 }
 

@@ -97,6 +97,20 @@ TEST_F(SuiteTest, Rfc9004IsNotNeededAtFullRate) {
   EXPECT_EQ(row.kpis.at("back_to_back_needed"), 0);
 }
 
+TEST_F(SuiteTest, StarvationIsAShareOfWhatPassesAlone) {
+  const Row row = run(suite("starvation", 15'000));
+  EXPECT_NEAR(row.kpis.at("starved_share"), 1, 1e-3);  // the simulated neighbour does nothing
+  EXPECT_NEAR(row.kpis.at("starved_pps"), 15'000, 1);
+  EXPECT_NEAR(row.kpis.at("starved_loss_ratio"), 0.25, 1e-3);
+}
+
+TEST_F(SuiteTest, StarvationAmongNeighboursTellsNoShare) {
+  world_.contaminated_from = 1;
+  const Row row = run(suite("starvation", 15'000));
+  EXPECT_FALSE(row.kpis.contains("starved_share"));
+  EXPECT_TRUE(row.kpis.contains("starved_pps"));
+}
+
 TEST_F(SuiteTest, RecoveryIsTimedFromTheEndOfTheOverload) {
   for (const double dazed_ms : {0.0, 40.0, 333.0}) {
     Row wanted = suite("rfc2544.recovery", 80'000);
