@@ -32,7 +32,10 @@ TrialRequest overload_request(const Row& row, double throughput_pps, double over
 // Figures of the trials in which there was an overload.
 void keep(Row& row, RowRun& run, const std::vector<TrialResult>& trials, double overload_s) {
   double sum_ms = 0, most_ms = 0, overloaded = 0, recovered = 0;
+  const bool has_usable = std::any_of(trials.begin(), trials.end(),
+                                      [&](const TrialResult& t) { return run.is_usable(t); });
   for (const TrialResult& trial : trials) {
+    if (has_usable && !run.is_usable(trial)) continue;
     const Recovery r = find_recovery(trial, overload_s);
     if (r.lost_before == 0) continue;
     overloaded += 1;
