@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nft_rules.h"
 
+#include <fmt/format.h>
+
 #include "merlon/lab_host/file.h"
 #include "rules.h"
 
@@ -11,10 +13,10 @@ std::string port_text(std::uint16_t port) { return std::to_string(port); }
 
 void add_linear(std::string& text, const std::vector<BlockRule>& rules) {
   for (const BlockRule& r : rules) {
-    const std::string family = r.is_ipv6 ? "ip6" : "ip";
-    text += "    " + family + " saddr " + r.source_text() + " " + family + " daddr " +
-            r.destination_text() + " udp sport " + port_text(r.source_port) + " udp dport " +
-            port_text(r.destination_port) + " counter name blocked drop\n";
+    const char* family = r.is_ipv6 ? "ip6" : "ip";
+    text += fmt::format(
+        "    {} saddr {} {} daddr {} udp sport {} udp dport {} counter name blocked drop\n", family,
+        r.source_text(), family, r.destination_text(), r.source_port, r.destination_port);
   }
 }
 
