@@ -260,7 +260,8 @@ Result<TrialResult> MachineServices::connections(Topology& topology, const TcpRe
   if (request.concurrent > 0) {
     wanted.connections_per_s = 0;
     wanted.transactions_per_connection = TcpLoadSpec::kUnlimited;
-    wanted.think_s = 0.2;
+    // Requests keep connections alive; TLS's own work must not become what is measured.
+    wanted.think_s = request.tls.is_on() ? 1 : 0.2;
   }
   wanted.object_kib = {std::max(1U, static_cast<std::uint32_t>(request.object_kib))};
   wanted.tls = request.tls;

@@ -55,7 +55,7 @@ class Rows {
     add("https_rate", fmt::format("-{:g}k", kib), kind,
         {fmt::format("handshakes, {:g} KiB objects", kib),
          fmt::format("рукопожатия, объекты {:g} КиБ", kib)},
-        "rfc9411.https_rate", {{"object_kib", kib}, {"cps", 200}, {"search_s", 10}});
+        "rfc9411.https_rate", {{"object_kib", kib}, {"cps", 400}, {"search_s", 20}});
   }
 
  private:
@@ -72,19 +72,16 @@ void add_rows(Plan& plan, const Way& way) {
            {{"object_kib", 16}, {"cps", 100}});
   Row& cost = rows.add("https_cost", "", kTls13,
                        {"what one more handshake costs", "цена ещё одного рукопожатия"},
-                       "connection_cost", {{"object_kib", 0}, {"cps", 400}});
+                       "connection_cost", {{"object_kib", 0}, {"cps", 200}});
   cost.repeats = 2;
   if (way.is_cable) return;
-  for (const double kib : {16.0, 64.0}) rows.add_rate(kTls13, kib);
-  for (const double kib : {64.0, 256.0})
-    rows.add("https_throughput", fmt::format("-{:g}k", kib), kTls13,
-             {fmt::format("HTTPS throughput, {:g} KiB", kib),
-              fmt::format("пропускная способность HTTPS, {:g} КиБ", kib)},
-             "rfc9411.https_throughput",
-             {{"object_kib", kib}, {"transactions", 10}, {"cps", 20}, {"search_s", 10}});
+  rows.add("https_throughput", "-64k", kTls13,
+           {"HTTPS throughput, 64 KiB", "пропускная способность HTTPS, 64 КиБ"},
+           "rfc9411.https_throughput",
+           {{"object_kib", 64}, {"transactions", 10}, {"cps", 50}, {"search_s", 20}});
   rows.add("https_concurrent", "", kTls13,
            {"concurrent TLS connections", "одновременные соединения TLS"},
-           "rfc9411.https_concurrent", {{"object_kib", 1}, {"concurrent", 1000}, {"ramp_s", 2}});
+           "rfc9411.https_concurrent", {{"object_kib", 1}, {"concurrent", 1000}, {"ramp_s", 4}});
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ Plan rfc9411_plan() {
       "standard's limits",
       "Соединения, транзакции, пропускная способность и задержки через Merlon и nftables в "
       "пределах стандарта"};
-  plan.budget_s = 480;
+  plan.budget_s = 600;
   struct Size {
     const char* id;
     unsigned rules;

@@ -94,6 +94,7 @@ Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double li
       note_limit(*trial);
     }
   }
+  run.row().kpis["higher_rate_failed"] = high > 0 || run.row().kpis.contains("limited_by_tester");
   return low;
 }
 
@@ -109,11 +110,16 @@ void keep_verdict(Row& row, const TrialResult& trial) {
   for (const auto& [name, value] : trial.kpis) row.kpis.emplace(name, value);
 }
 
-// A rate that a busy tester could not raise says little of the device.
-void tell_tester_limit(Row& row) {
-  if (row.kpis["limited_by_tester"] == 0) return;
-  row.state_reason = {"the tester could not open more connections; the device may do more",
-                      "тестер не смог открыть больше соединений; устройство может больше"};
+// A rate that a busy tester could not raise, or that nothing stopped, is a lower bound.
+void tell_what_ended(Row& row) {
+  if (row.kpis["limited_by_tester"] != 0)
+    row.state_reason = {"the tester could not open more connections; the device may do more",
+                        "тестер не смог открыть больше соединений; устройство может больше"};
+  else if (row.kpis["higher_rate_failed"] == 0)
+    row.state_reason = {
+        "the search's time or range ended before any rate failed; more may be possible",
+        "время или диапазон поиска кончились раньше, чем отказала хоть одна частота; "
+        "возможно и больше"};
 }
 
 }  // namespace
@@ -132,7 +138,7 @@ Result<void> run_connection_rate(RowRun& run) {
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;
   for (const auto& [name, value] : best.kpis) row.kpis.emplace(name, value);
-  tell_tester_limit(row);
+  tell_what_ended(row);
   return {};
 }
 
@@ -232,7 +238,7 @@ Result<void> run_rfc9411(RowRun& run) {
   if (!rate) return rate.error();
   row.kpis["max_cps"] = *rate;
   if (*rate > 0) keep_verdict(row, best);
-  tell_tester_limit(row);
+  tell_what_ended(row);
   // The security functions work under load, or speed would be bought by not looking (section 4.2).
   if (parameter(row, "effectiveness_pps") > 0) {
     TrialRequest probe = rates_request(row);

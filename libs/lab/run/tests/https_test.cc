@@ -109,6 +109,7 @@ TEST(Https, SearchesTheHighestRateAndQualifiesFirst) {
   EXPECT_NEAR(row.kpis.at("max_cps"), 2000, 200);
   EXPECT_LE(row.kpis.at("max_cps"), 2000);
   EXPECT_EQ(row.kpis.at("limited_by_tester"), 0);
+  EXPECT_EQ(row.kpis.at("higher_rate_failed"), 1);
   EXPECT_TRUE(row.state_reason.en.empty());
 }
 
@@ -119,6 +120,15 @@ TEST(Https, SaysWhenTheTesterIsTheLimit) {
   ASSERT_TRUE(run_rfc9411(run).ok());
   EXPECT_EQ(row.kpis.at("limited_by_tester"), 1);
   EXPECT_THAT(row.state_reason.en, testing::HasSubstr("the tester could not"));
+}
+
+TEST(Https, SaysWhenNothingFailed) {
+  Row row = row_of_suite("rfc9411.https_rate", {{"cps", 200}, {"limit_cps", 1000}});
+  FormulaRun run(row);
+  ASSERT_TRUE(run_rfc9411(run).ok());
+  EXPECT_EQ(row.kpis.at("max_cps"), 1000);
+  EXPECT_EQ(row.kpis.at("higher_rate_failed"), 0);
+  EXPECT_THAT(row.state_reason.en, testing::HasSubstr("before any rate failed"));
 }
 
 TEST(Https, RowsOfThePlanAreKnownAndDistinct) {
@@ -161,13 +171,24 @@ TEST(Https, ChecksFollowTheFigures) {
       done_row("https_rate.cable.tls13-1k", cable(),
                {{"max_cps", 2000}, {"handshakes", 9}, {"failed", 9}}),
       done_row("https_rate.merlon.tls13-1k", merlon,
-               {{"max_cps", 1000}, {"handshakes", 4000}, {"failed", 0}}),
+               {{"max_cps", 1000}, {"higher_rate_failed", 1}, {"handshakes", 4000}, {"failed", 0}}),
       done_row("https_cost.cable.tls13", cable(), {{"tester_tls_cycles_per_handshake", 1e6}}),
       done_row("https_cost.merlon.tls13", merlon, {{"cycles_per_connection", 5e4}})};
   // What fails on the cable is no firewall's doing.
   EXPECT_EQ(state_of(run, "https-passes-all"), "pass");
   EXPECT_EQ(state_of(run, "https-costs-less-than-its-ends"), "pass");
   EXPECT_EQ(state_of(run, "https-tester-can-do-more"), "pass");
+  // At a fixed rate every trial counts, but for those of a tester that was busy all the time.
+  run.rows.push_back(done_row("https_latency.merlon.tls13", merlon, {}));
+  run.rows.back().suite = "rfc9411.https_latency";
+  TrialResult trial;
+  trial.spec.row = run.rows.back().id;
+  trial.kpis = {{"handshakes", 100}, {"failed", 5}, {"tester_sustain_busy_ratio", 0.99}};
+  run.trials = {trial};
+  EXPECT_EQ(state_of(run, "https-passes-all"), "pass");
+  run.trials[0].kpis["tester_sustain_busy_ratio"] = 0.4;
+  EXPECT_EQ(state_of(run, "https-passes-all"), "fail");
+  run.trials.clear();
   run.rows[1].kpis["failed"] = 1;
   run.rows[1].kpis["max_cps"] = 1900;
   run.rows[3].kpis["cycles_per_connection"] = 2e6;
