@@ -14,12 +14,23 @@ namespace {
 
 constexpr std::size_t kMaxTimelinePoints = 200;
 
-std::vector<const Row*> chosen_rows(const RunIndex& index, const ChartSpec& spec) {
+std::vector<const Row*> chosen_rows(const Run& run, const ChartSpec& spec) {
   std::vector<const Row*> out;
-  for (const Row& row : index.run().rows)
+  for (const Row& row : run.rows)
     if (spec.takes(row.id)) out.push_back(&row);
   return out;
 }
+
+// What a chart is drawn from. Devices are called by what tells them apart in this chart.
+struct Source {
+  Source(const RunIndex& all, const ChartSpec& wanted)
+      : index(all), spec(wanted), rows(chosen_rows(all.run(), wanted)), names(rows) {}
+
+  const RunIndex& index;
+  const ChartSpec& spec;
+  std::vector<const Row*> rows;
+  DeviceNames names;
+};
 
 // A place in a list of texts, added when new.
 std::size_t slot(std::vector<Text>& list, const Text& text) {
@@ -30,11 +41,11 @@ std::size_t slot(std::vector<Text>& list, const Text& text) {
   return list.size() - 1;
 }
 
-Text series_name(const RunIndex& index, const Row& row, const ChartSpec& spec) {
-  if (spec.series.empty()) return {};
+Text series_name(const Source& from, const Row& row) {
+  if (from.spec.series.empty()) return {};
   // Along an axis of rules a device is one line, whatever its number of rules.
-  if (spec.series == "device" && spec.x == "rules") return index.device_name(row, false);
-  return row_word(index, row, spec.series);
+  if (from.spec.series == "device" && from.spec.x == "rules") return from.names.of(row, false);
+  return row_word(from.names, row, from.spec.series);
 }
 
 bool is_per_trial(const std::string& x) {
@@ -55,59 +66,59 @@ Chart frame(const ChartSpec& spec) {
   return chart;
 }
 
-void fill_lines(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_lines(const Source& from, Chart& chart) {
   std::map<std::string, std::vector<const TrialResult*>> by_series;
-  for (const Row* row : chosen_rows(index, spec)) {
-    const Text name = series_name(index, *row, spec);
-    if (is_per_trial(spec.x)) {
+  for (const Row* row : from.rows) {
+    const Text name = series_name(from, *row);
+    if (is_per_trial(from.spec.x)) {
       auto& list = by_series[name.en];
-      const auto& trials = index.trials(row->id);
+      const auto& trials = from.index.trials(row->id);
       list.insert(list.end(), trials.begin(), trials.end());
       series_of(chart, name);
       continue;
     }
-    const auto x = row_number(*row, spec.x);
-    auto point = row_value(index, *row, spec.y);
+    const auto x = row_number(*row, from.spec.x);
+    auto point = row_value(from.index, *row, from.spec.y);
     if (!x || !point) continue;
     point->x = *x;
     series_of(chart, name).points.push_back(*point);
   }
   for (Series& series : chart.series) {
-    if (is_per_trial(spec.x))
-      series.points = merge_loads(by_series[series.name.en], spec.x, spec.y);
+    if (is_per_trial(from.spec.x))
+      series.points = merge_loads(by_series[series.name.en], from.spec.x, from.spec.y);
     std::stable_sort(series.points.begin(), series.points.end(),
                      [](const Point& a, const Point& b) { return a.x < b.x; });
-    if (spec.y == "loss_ratio" || spec.y.starts_with("latency_"))
-      series.knee = find_knee(series.points, spec.y);
+    if (from.spec.y == "loss_ratio" || from.spec.y.starts_with("latency_"))
+      series.knee = find_knee(series.points, from.spec.y);
   }
   std::erase_if(chart.series, [](const Series& s) { return s.points.empty(); });
 }
 
-void fill_bars(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_bars(const Source& from, Chart& chart) {
   chart.kind = ChartKind::kBars;
-  for (const Row* row : chosen_rows(index, spec)) {
-    auto point = row_value(index, *row, spec.y);
+  for (const Row* row : from.rows) {
+    auto point = row_value(from.index, *row, from.spec.y);
     if (!point) continue;
-    Text category = row_word(index, *row, spec.x.empty() ? "row" : spec.x);
-    if (category.en.empty()) category = row_word(index, *row, "row");
+    Text category = row_word(from.names, *row, from.spec.x.empty() ? "row" : from.spec.x);
+    if (category.en.empty()) category = row_word(from.names, *row, "row");
     point->x = static_cast<double>(slot(chart.categories, category));
-    series_of(chart, series_name(index, *row, spec)).points.push_back(*point);
+    series_of(chart, series_name(from, *row)).points.push_back(*point);
   }
 }
 
-void fill_heat(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_heat(const Source& from, Chart& chart) {
   chart.kind = ChartKind::kHeat;
   std::vector<std::pair<double, const Row*>> rows;
-  for (const Row* row : chosen_rows(index, spec))
-    rows.emplace_back(row_number(*row, spec.x).value_or(0), row);
+  for (const Row* row : from.rows)
+    rows.emplace_back(row_number(*row, from.spec.x).value_or(0), row);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [order, row] : rows) {
-    auto point = row_value(index, *row, spec.y);
+    auto point = row_value(from.index, *row, from.spec.y);
     if (!point) continue;
     HeatCell cell;
-    cell.column = slot(chart.categories, row_word(index, *row, spec.x));
-    cell.line = slot(chart.lines, row_word(index, *row, spec.series));
+    cell.column = slot(chart.categories, row_word(from.names, *row, from.spec.x));
+    cell.line = slot(chart.lines, row_word(from.names, *row, from.spec.series));
     cell.point = *point;
     const auto same = std::find_if(chart.cells.begin(), chart.cells.end(), [&](const HeatCell& c) {
       return c.column == cell.column && c.line == cell.line;
@@ -119,22 +130,22 @@ void fill_heat(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
   }
 }
 
-void fill_boxes(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_boxes(const Source& from, Chart& chart) {
   chart.kind = ChartKind::kBox;
-  for (const Row* row : chosen_rows(index, spec)) {
-    Box box = box_of(index, *row, spec.y);
+  for (const Row* row : from.rows) {
+    Box box = box_of(from.index, *row, from.spec.y);
     if (box.values.empty()) continue;
-    box.name = row_word(index, *row, spec.x.empty() ? "row" : spec.x);
+    box.name = row_word(from.names, *row, from.spec.x.empty() ? "row" : from.spec.x);
     if (box.name.en.empty()) box.name = title_of(*row);
     chart.boxes.push_back(std::move(box));
   }
 }
 
 // The trial that tells most: most frames lost, else the longest.
-const TrialResult* telling_trial(const RunIndex& index, const ChartSpec& spec) {
+const TrialResult* telling_trial(const Source& from) {
   const TrialResult* best = nullptr;
-  for (const Row* row : chosen_rows(index, spec))
-    for (const TrialResult* t : index.trials(row->id)) {
+  for (const Row* row : from.rows)
+    for (const TrialResult* t : from.index.trials(row->id)) {
       if (!is_measured(*t) || t->timeline_offered.empty()) continue;
       const auto key = [](const TrialResult* r) {
         return std::pair(r->frames.lost, r->timeline_offered.size());
@@ -164,18 +175,18 @@ Series timeline_series(const Text& name, const std::vector<std::uint32_t>& value
   return series;
 }
 
-void fill_timeline(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_timeline(const Source& from, Chart& chart) {
   chart.x_unit = Unit::kSeconds;
   chart.y_unit = Unit::kPps;
-  if (spec.x_title.en.empty()) chart.x_title = {"time", "время"};
-  if (spec.y_title.en.empty()) chart.y_title = {"frames per second", "кадров в секунду"};
-  const TrialResult* trial = telling_trial(index, spec);
+  if (from.spec.x_title.en.empty()) chart.x_title = {"time", "время"};
+  if (from.spec.y_title.en.empty()) chart.y_title = {"frames per second", "кадров в секунду"};
+  const TrialResult* trial = telling_trial(from);
   if (trial == nullptr) return;
   const bool has_lost = trial->frames.lost != 0;
   chart.series.push_back(timeline_series({"offered", "подано"}, trial->timeline_offered, *trial));
   chart.series.push_back(timeline_series({"lost", "потеряно"}, trial->timeline_lost, *trial));
   chart.series.back().is_dashed = true;
-  const Text title = title_of(*index.row(trial->spec.row));
+  const Text title = title_of(*from.index.row(trial->spec.row));
   chart.note = {
       fmt::format("Trial {} of \"{}\": of these rows' trials it {}.", trial->spec.id, title.en,
                   has_lost ? "lost most frames" : "is the longest, none lost a frame"),
@@ -185,13 +196,13 @@ void fill_timeline(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
           has_lost ? "потеряло больше всего кадров" : "самое долгое, кадров не потеряло ни одно")};
 }
 
-void fill_series(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_series(const Source& from, Chart& chart) {
   // Values per second of one trial (connections, transactions): "y" names the series.
-  for (const Row* row : chosen_rows(index, spec))
-    for (const TrialResult* t : speaking(index.trials(row->id))) {
-      const auto found = t->series.find(spec.y);
+  for (const Row* row : from.rows)
+    for (const TrialResult* t : speaking(from.index.trials(row->id))) {
+      const auto found = t->series.find(from.spec.y);
       if (found == t->series.end()) continue;
-      Series& series = series_of(chart, row_word(index, *row, "row"));
+      Series& series = series_of(chart, row_word(from.names, *row, "row"));
       if (!series.points.empty()) break;  // one trial a row
       series.has_markers = false;
       for (std::size_t i = 0; i < found->second.size(); ++i) {
@@ -205,20 +216,20 @@ void fill_series(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
   chart.x_unit = Unit::kSeconds;
 }
 
-void fill_percentiles(const RunIndex& index, const ChartSpec& spec, Chart& chart) {
+void fill_percentiles(const Source& from, Chart& chart) {
   // Tails reach a thousand times the median: on a linear axis nothing else could be seen.
   chart.is_percentile_x = chart.is_log_x = chart.is_log_y = true;
   chart.y_unit = Unit::kMicroseconds;
-  if (spec.x_title.en.empty()) chart.x_title = {"percentile", "процентиль"};
-  if (spec.y_title.en.empty()) chart.y_title = {"latency", "задержка"};
-  for (const Row* row : chosen_rows(index, spec)) {
+  if (from.spec.x_title.en.empty()) chart.x_title = {"percentile", "процентиль"};
+  if (from.spec.y_title.en.empty()) chart.y_title = {"latency", "задержка"};
+  for (const Row* row : from.rows) {
     Histogram all;
-    const auto trials = speaking(index.trials(row->id));
+    const auto trials = speaking(from.index.trials(row->id));
     for (const TrialResult* t : trials)
-      all.merge(spec.y.starts_with("intended") ? t->latency_intended : t->latency_actual);
+      all.merge(from.spec.y.starts_with("intended") ? t->latency_intended : t->latency_actual);
     if (all.count() == 0) continue;
     Series series;
-    series.name = row_word(index, *row, spec.series.empty() ? "row" : spec.series);
+    series.name = row_word(from.names, *row, from.spec.series.empty() ? "row" : from.spec.series);
     series.points = percentile_curve(all);
     for (Point& p : series.points) {
       p.row = row->id;
@@ -232,21 +243,22 @@ void fill_percentiles(const RunIndex& index, const ChartSpec& spec, Chart& chart
 }  // namespace
 
 Chart plan_chart(const RunIndex& index, const ChartSpec& spec) {
+  const Source from(index, spec);
   Chart chart = frame(spec);
   if (spec.kind == "bars")
-    fill_bars(index, spec, chart);
+    fill_bars(from, chart);
   else if (spec.kind == "lines" && spec.x == "time")
-    fill_series(index, spec, chart);
+    fill_series(from, chart);
   else if (spec.kind == "lines")
-    fill_lines(index, spec, chart);
+    fill_lines(from, chart);
   else if (spec.kind == "heat")
-    fill_heat(index, spec, chart);
+    fill_heat(from, chart);
   else if (spec.kind == "timeline")
-    fill_timeline(index, spec, chart);
+    fill_timeline(from, chart);
   else if (spec.kind == "percentiles")
-    fill_percentiles(index, spec, chart);
+    fill_percentiles(from, chart);
   else if (spec.kind == "box")
-    fill_boxes(index, spec, chart);
+    fill_boxes(from, chart);
   if (chart.y_unit == Unit::kPps && chart.kind != ChartKind::kHeat) add_ceiling(index, chart);
   return chart;
 }

@@ -130,17 +130,29 @@ const GoalResult* find_goal(const Row& row, std::string_view name) {
 
 }  // namespace
 
-RunIndex::RunIndex(const Run& run) : run_(run) {
-  for (const Row& r : run.rows) {
-    rows_.emplace(r.id, &r);
-    for (const auto& [what, word] : circumstances(r.device))
-      differences_[device_label(r.device).en][what].insert(word);
-  }
-  for (const Row& r : run.rows) {  // what some of a label have, others lack
-    const auto own = circumstances(r.device);
-    for (auto& [what, words] : differences_[device_label(r.device).en])
+DeviceNames::DeviceNames(const std::vector<const Row*>& rows) {
+  for (const Row* row : rows)
+    for (const auto& [what, word] : circumstances(row->device))
+      differences_[device_label(row->device).en][what].insert(word);
+  for (const Row* row : rows) {  // what some of a label have, others lack
+    const auto own = circumstances(row->device);
+    for (auto& [what, words] : differences_[device_label(row->device).en])
       if (!own.contains(what)) words.insert("");
   }
+}
+
+namespace {
+
+std::vector<const Row*> all_rows(const Run& run) {
+  std::vector<const Row*> out;
+  for (const Row& row : run.rows) out.push_back(&row);
+  return out;
+}
+
+}  // namespace
+
+RunIndex::RunIndex(const Run& run) : run_(run), names_(all_rows(run)) {
+  for (const Row& r : run.rows) rows_.emplace(r.id, &r);
   for (const TrialResult& t : run.trials) {
     trials_.emplace(t.spec.id, &t);
     by_row_[t.spec.row].push_back(&t);
@@ -149,7 +161,7 @@ RunIndex::RunIndex(const Run& run) : run_(run) {
     if (std::isfinite(c.ceiling_pps)) ceiling_pps_ = std::max(ceiling_pps_, c.ceiling_pps);
 }
 
-Text RunIndex::device_name(const Row& row, bool has_rules) const {
+Text DeviceNames::of(const Row& row, bool has_rules) const {
   DeviceSpec called = row.device;
   if (!has_rules) called.rules = 0;
   Text out = device_label(called);
@@ -228,8 +240,8 @@ std::optional<double> row_number(const Row& row, std::string_view name) {
   return out && std::isfinite(*out) ? out : std::nullopt;
 }
 
-Text row_word(const RunIndex& index, const Row& row, std::string_view name) {
-  if (name == "device") return index.device_name(row);
+Text row_word(const DeviceNames& names, const Row& row, std::string_view name) {
+  if (name == "device") return names.of(row);
   if (name == "driver") return word_title(row.device.driver);
   if (name == "mode") return word_title(row.device.mode);
   if (name == "device_mode") return driver_mode(row.device);

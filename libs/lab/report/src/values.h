@@ -16,6 +16,18 @@
 
 namespace merlon::lab::report {
 
+// What devices are called among these rows: their label, and what tells one from devices of the
+// same label that stand elsewhere or do something else.
+class DeviceNames {
+ public:
+  explicit DeviceNames(const std::vector<const Row*>& rows);
+  [[nodiscard]] Text of(const Row& row, bool has_rules = true) const;
+
+ private:
+  // Label, then what devices of that label differ in: "topology" or an option, with all its words.
+  std::map<std::string, std::map<std::string, std::set<std::string>>> differences_;
+};
+
 class RunIndex {
  public:
   explicit RunIndex(const Run& run);
@@ -27,9 +39,8 @@ class RunIndex {
   [[nodiscard]] const std::vector<const TrialResult*>& trials(const std::string& row) const;
   // Highest ceiling that the null path's calibrations found; 0: none.
   [[nodiscard]] double ceiling_pps() const noexcept { return ceiling_pps_; }
-  // The row's device as this run has to call it: its label, and what tells it from devices of the
-  // run that have the same label but stand elsewhere or do something else.
-  [[nodiscard]] Text device_name(const Row& row, bool has_rules = true) const;
+  // What the row's device is called in this run.
+  [[nodiscard]] Text device_name(const Row& row) const { return names_.of(row); }
 
  private:
   const Run& run_;
@@ -37,8 +48,7 @@ class RunIndex {
   std::map<std::string, const TrialResult*, std::less<>> trials_;
   std::map<std::string, std::vector<const TrialResult*>, std::less<>> by_row_;
   std::vector<const TrialResult*> none_;
-  // Label, then what devices of that label differ in: "topology" or an option, with all its words.
-  std::map<std::string, std::map<std::string, std::set<std::string>>> differences_;
+  DeviceNames names_;
   double ceiling_pps_ = 0;
 };
 
@@ -57,7 +67,7 @@ std::optional<double> trial_value(const TrialResult& trial, std::string_view nam
 std::optional<double> row_number(const Row& row, std::string_view name);
 // Words of a row's set-up: "device", "driver", "mode", "topology", "place", "sizes", "suite",
 // "row", options, and numbers with their units.
-Text row_word(const RunIndex& index, const Row& row, std::string_view name);
+Text row_word(const DeviceNames& names, const Row& row, std::string_view name);
 
 // A row's value with what it rests on: results of its search ("ndr_pps" or "<goal>"), its kpis,
 // else the median over its speaking trials. `low` and `high` are bounds of the search, or the

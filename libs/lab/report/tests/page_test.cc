@@ -243,6 +243,27 @@ TEST(Page, DevicesElsewhereHaveLinesOfTheirOwn) {
   EXPECT_THAT(loss, HasSubstr("мост Linux, за двумя мостами"));
 }
 
+// A chart of rows that all stand at one place has no need of its name.
+TEST(Page, ChartsCallDevicesByWhatTellsThemApartThere) {
+  lab::Run run = sample_run();
+  std::erase_if(run.rows, [](const Row& r) { return r.id != "search.r1"; });
+  Row behind = run.rows[0];
+  behind.id = "behind.r1";
+  behind.device.topology = "chain3";
+  run.rows.push_back(behind);
+  ChartSpec all;
+  all.kind = "bars";
+  all.x = "device";
+  all.y = "ndr_pps";
+  ChartSpec some = all;
+  some.rows = "search.";
+  run.charts = {all};
+  EXPECT_THAT(section(render_report(run), "charts"), HasSubstr("Linux bridge, behind two bridges"));
+  run.charts = {some};
+  EXPECT_THAT(section(render_report(run), "charts"), HasSubstr(">Linux bridge<"));
+  EXPECT_THAT(section(render_report(run), "charts"), Not(HasSubstr("Linux bridge, ")));
+}
+
 TEST(Page, DevicesAreOneLineAlongAnAxisOfRules) {
   lab::Run run = sample_run();
   ChartSpec spec;
