@@ -8,15 +8,18 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 
 #include "merlon/base/check.h"
 #include "merlon/base/make_error.h"
 #include "merlon/lab_host/file.h"
+#include "merlon/lab_host/process.h"
 
 namespace merlon::lab {
 namespace {
@@ -60,6 +63,35 @@ base::Result<void> run_logged(const Argv& argv, std::vector<std::string>& comman
   return {};
 }
 
+// Processes whose first thread is in the namespace; never our own.
+std::vector<ProcessIdentity> processes_in(const std::string& name) {
+  struct stat wanted {};
+  std::vector<ProcessIdentity> out;
+  if (::stat(path_of(name).c_str(), &wanted) != 0) return out;
+  std::error_code problem;
+  for (std::filesystem::directory_iterator it("/proc", problem), end; !problem && it != end;
+       it.increment(problem)) {
+    const auto pid = parse_count(it->path().filename().string());
+    struct stat here {};
+    if (!pid || static_cast<int>(*pid) == ::getpid() ||
+        ::stat((it->path() / "ns/net").c_str(), &here) != 0)
+      continue;
+    if (here.st_ino == wanted.st_ino && here.st_dev == wanted.st_dev)
+      out.push_back(identify_process(static_cast<int>(*pid)));
+  }
+  return out;
+}
+
+// What is killed may have forked meanwhile.
+void empty_namespace(const std::string& name) {
+  constexpr int kRounds = 5;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::vector<ProcessIdentity> found = processes_in(name);
+    if (found.empty()) return;
+    for (const ProcessIdentity& process : found) static_cast<void>(kill_process(process));
+  }
+}
+
 // /proc/sys/net belongs to the namespace of the thread that opens it.
 base::Result<void> write_sysctl(const std::string& net_namespace, const std::string& key,
                                 const std::string& value) {
@@ -94,6 +126,7 @@ base::Result<void> delete_namespace(const std::string& name) {
   if (!has_namespace(name)) {
     return make_error(base::Errc::kNotFound, "no network namespace " + name);
   }
+  empty_namespace(name);
   const auto done = run_command({"ip", "netns", "del", name});
   if (!done.ok()) return done.error();
   return {};

@@ -97,6 +97,25 @@ TEST(Command, ShellTextCanBePasted) {
   EXPECT_EQ(said->out, "a b|$HOME|it's|*|");
 }
 
+TEST_F(HostTest, ANamespaceTakesAllThatIsInItAlong) {
+  if (::geteuid() != 0) GTEST_SKIP() << "skipped: " << probe_root().reason.en;
+  auto registry = RunRegistry::open(run_id("along"));
+  ASSERT_TRUE(registry.ok());
+  std::vector<std::string> commands;
+  auto space = NetNamespace::create(*registry, "sut", commands);
+  ASSERT_TRUE(space.ok()) << space.error().message;
+  // A daemon that nobody wrote down.
+  const auto said = run_to_end({"ip", "netns", "exec", (*space)->name(), "sh", "-c",
+                                "setsid sleep 61 >/dev/null 2>&1 & echo $!"});
+  ASSERT_TRUE(said.ok());
+  const auto pid = parse_count(trim(said->out));
+  ASSERT_TRUE(pid.has_value()) << said->out;
+  const ProcessIdentity daemon = identify_process(static_cast<int>(*pid));
+  ASSERT_TRUE(is_running(daemon));
+  space->reset();
+  EXPECT_FALSE(is_running(daemon));
+}
+
 TEST_F(HostTest, ProcessIsStartedWatchedAndEnded) {
   auto registry = RunRegistry::open(run_id("p"));
   ASSERT_TRUE(registry.ok()) << registry.error().to_string();

@@ -22,7 +22,8 @@ namespace merlon::lab {
 base::Result<void> in_namespace(const std::string& name,
                                 const std::function<base::Result<void>()>& fn);
 
-// Namespaces by that name; its processes are not ended. kNotFound when there is none.
+// Takes the namespace of that name away. Processes in it are killed first, whoever started them: it
+// would live on with its links while one is left. kNotFound when there is none.
 base::Result<void> delete_namespace(const std::string& name);
 bool has_namespace(const std::string& name);
 
