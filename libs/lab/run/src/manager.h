@@ -41,6 +41,7 @@ class Manager {
   base::Result<void> run_row(Row& row, const std::vector<const Row*>& rest);
   base::Result<void> run_group(const std::vector<Row*>& group, const std::vector<const Row*>& rest);
   base::Result<void> run_pair(Row& a, const std::vector<const Row*>& rest);
+  std::vector<Row*> group_around(const Row& row);
   base::Result<std::size_t> run_next(const std::vector<Row*>& pending, std::size_t first);
   void subtract_cable(Row& row);
   base::Result<void> finish_row(Row& row, const base::Result<void>& outcome);

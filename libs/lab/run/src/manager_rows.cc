@@ -121,7 +121,8 @@ Result<void> Manager::run_group(const std::vector<Row*>& group,
     }
     double allowance_s = 0;
     static_cast<void>(null_path(*row));
-    budget_.fit(*row, rest, allowance_s);
+    // One that an interrupted session ended has its share of the time already.
+    if (row->state == RowState::kPending) budget_.fit(*row, rest, allowance_s);
     work.push_back(std::make_unique<RowAtWork>(*this, *row, allowance_s));
   }
   std::vector<Result<void>> outcomes(work.size());
@@ -182,6 +183,24 @@ Result<void> Manager::run_pair(Row& a, const std::vector<const Row*>& rest) {
   return done ? finish_row(a, outcome) : done;
 }
 
+// The row with its neighbours of the same group, those that have ended, too: a session that was
+// interrupted while they ended one after the other must find them all together again.
+std::vector<Row*> Manager::group_around(const Row& row) {
+  std::vector<Row*> group;
+  bool has_row = false;
+  for (Row& other : book_.run().rows) {
+    if (group_of(other) == group_of(row)) {
+      group.push_back(&other);
+      has_row |= &other == &row;
+    } else if (has_row) {
+      break;
+    } else {
+      group.clear();
+    }
+  }
+  return group;
+}
+
 // The rows from `first` on that are run together: how many.
 Result<std::size_t> Manager::run_next(const std::vector<Row*>& pending, std::size_t first) {
   const auto at = [](std::size_t i) { return static_cast<std::ptrdiff_t>(i); };
@@ -199,12 +218,14 @@ Result<std::size_t> Manager::run_next(const std::vector<Row*>& pending, std::siz
   } else if (!row.against.empty()) {
     done = run_pair(row, rest);
   } else {
-    if (group_of(row) > 0)
-      while (first + count < pending.size() && group_of(*pending[first + count]) == group_of(row))
-        ++count;
-    done = count > 1
-               ? run_group({pending.begin() + at(first), pending.begin() + at(first + count)}, rest)
-               : run_row(row, rest);
+    std::vector<Row*> group{&row};
+    if (group_of(row) > 0) group = group_around(row);
+    while (first + count < pending.size() &&
+           std::find(group.begin(), group.end(), pending[first + count]) != group.end())
+      ++count;
+    std::vector<const Row*> all(group.begin(), group.end());
+    all.insert(all.end(), rest.begin() + at(count), rest.end());
+    done = group.size() > 1 ? run_group(group, all) : run_row(row, all);
   }
   if (!done) return done.error();
   return count;

@@ -111,6 +111,39 @@ TEST_F(ManagerTest, ResumesAfterAnyTrialToTheSameEnd) {
   }
 }
 
+// Killed at any moment: between the trials of a group, between the ends of its rows, of a pair's.
+TEST_F(ManagerTest, ResumesAfterAnyRecordToTheSameEnd) {
+  Plan p = plan({row("a", "rates", 10'000), row("a2", "rates", 15'000), row("b", "rates", 1e6),
+                 row("p", "paired", 1e6, 0)},
+                60);
+  p.rows[0].parameters["pair_group"] = p.rows[1].parameters["pair_group"] = 1;
+  p.rows[3].duration_s = 0.3;
+  p.rows[3].parameters["min_pairs"] = p.rows[3].parameters["max_pairs"] = 2;
+  DeviceSpec other = p.rows[3].device;
+  other.rules = 100;
+  p.rows.push_back(other_side(p.rows[3], {}, other, p.rows[3].traffic));
+  const RunOutcome whole = run(p, false, "whole");
+  ASSERT_TRUE(whole.errors.empty());
+  const std::string wanted = essence(whole.run);
+  std::vector<std::string> lines;
+  std::ifstream journal(folder_ / "whole" / "journal.jsonl");
+  for (std::string line; std::getline(journal, line);) lines.push_back(line + "\n");
+  ASSERT_GT(lines.size(), 40U);
+  for (std::size_t kept = 1; kept + 1 < lines.size(); ++kept) {
+    const std::string sub = "cut" + std::to_string(kept);
+    std::filesystem::create_directories(folder_ / sub);
+    std::filesystem::copy(folder_ / "whole" / "plan.yaml", folder_ / sub / "plan.yaml");
+    std::ofstream cut(folder_ / sub / "journal.jsonl");
+    for (std::size_t i = 0; i < kept; ++i) cut << lines[i];
+    cut.close();
+    world_ = World{};
+    const RunOutcome resumed = run(p, true, sub);
+    ASSERT_TRUE(resumed.errors.empty()) << resumed.errors.front().message;
+    EXPECT_TRUE(essence(resumed.run) == wanted)
+        << "after " << kept << " records, the last " << lines[kept - 1].substr(0, 60);
+  }
+}
+
 TEST_F(ManagerTest, ResumesFromATornJournal) {
   const Plan p = plan({row("a", "rates", 10'000), row("b", "rates", 30'000)});
   world_.stop_after = 9;
