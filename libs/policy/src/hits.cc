@@ -10,6 +10,7 @@ HitCounters::HitCounters(unsigned workers) : rows_(workers) {}
 bool HitCounters::reserve(std::uint32_t count, base::Nanos now) {
   const std::size_t chunks = (std::size_t{count} + kChunk - 1) / kChunk;
   if (chunks > kMaxChunks) return false;
+  const std::lock_guard lock(mutex_);
   for (Row& row : rows_) {
     for (std::size_t c = 0; c < chunks; ++c) {
       if (row.chunks[c].load(std::memory_order_relaxed) != nullptr) continue;
@@ -26,6 +27,11 @@ bool HitCounters::reserve(std::uint32_t count, base::Nanos now) {
 }
 
 RuleHits HitCounters::read(std::uint32_t slot) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return read_locked(slot);
+}
+
+RuleHits HitCounters::read_locked(std::uint32_t slot) const noexcept {
   RuleHits out;
   if (slot >= origins_.size()) return out;
   const Origin& origin = origins_[slot];
@@ -53,9 +59,10 @@ RuleHits HitCounters::read(std::uint32_t slot) const noexcept {
 }
 
 void HitCounters::reset(std::uint32_t slot, base::Nanos now) {
+  const std::lock_guard lock(mutex_);
   if (slot >= origins_.size()) return;
   Origin& origin = origins_[slot];
-  origin.sessions += read(slot).sessions;
+  origin.sessions += read_locked(slot).sessions;
   origin.since = now;
   origin.is_reset = true;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Hit counters of rules: one row per worker, indexed by rule slot, plain adds by its owner; a
-// reader sums. add() is worker-owned and costs one cache line; the rest is control-only. Rows grow
-// by whole chunks that never move, so a worker never waits: control calls reserve() before it
-// publishes a snapshot.
+// reader sums. add() is worker-owned and costs one cache line; the rest is for control's threads,
+// which share a lock. Rows grow by whole chunks that never move, so a worker never waits: control
+// calls reserve() before it publishes a snapshot.
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "merlon/base/time.h"
@@ -89,7 +90,10 @@ class HitCounters {
     std::uint64_t sessions = 0;
     bool is_reset = false;
   };
+  [[nodiscard]] RuleHits read_locked(std::uint32_t slot) const noexcept;
+
   std::vector<Row> rows_;
+  mutable std::mutex mutex_;  // all below
   std::vector<std::unique_ptr<Cell[]>> storage_;
   std::vector<Origin> origins_;
 };
