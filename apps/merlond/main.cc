@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon's binary: options and wiring. `merlon run|replay|check|explain|config explain` start
-// it in that mode.
+// The daemon's binary: options and wiring. `merlon run|replay|check|doctor|explain|config explain`
+// start it in that mode.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,6 +10,7 @@
 #include "merlon/base/log.h"
 #include "merlon/control/daemon.h"
 #include "merlon/control/daemon_view.h"
+#include "merlon/control/doctor.h"
 #include "merlon/control/offline.h"
 #include "merlon/control/replay_run.h"
 
@@ -19,16 +20,20 @@ using namespace merlon;
 
 constexpr int kUsage = 2;
 
-int run_command(CLI::App& app, int argc, char** argv) {
-  app.require_subcommand(1);
-  bool is_verbose = false;
-  app.add_flag("-v,--verbose", is_verbose, "log more");
-  app.set_version_flag("--version", std::string(control::program_version()));
+constexpr const char* kUsualConfig = "/etc/merlon/merlon.yaml";
 
-  control::DaemonOptions daemon;
+void add_config(CLI::App& mode, std::string& file) {
+  mode.add_option("-c,--config", file, "configuration")->default_val(kUsualConfig);
+}
+// The client's words for formats are known, too.
+void add_output(CLI::App& mode, std::string& format) {
+  mode.add_option("-o,--output", format, "text, json or jsonl")
+      ->check(CLI::IsMember({"text", "table", "wide", "json", "jsonl"}));
+}
+
+CLI::App* add_run(CLI::App& app, control::DaemonOptions& daemon) {
   CLI::App* run = app.add_subcommand("run", "run the daemon in the foreground");
-  run->add_option("-c,--config", daemon.config_file, "start file")
-      ->default_val("/etc/merlon/merlon.yaml");
+  run->add_option("-c,--config", daemon.config_file, "start file")->default_val(kUsualConfig);
   run->add_option("--state", daemon.state_directory, "state directory (default: as configured)");
   run->add_option("--socket", daemon.socket, "API socket (default: as configured)");
   run->add_option("--instance", daemon.ports.instance,
@@ -36,9 +41,10 @@ int run_command(CLI::App& app, int argc, char** argv) {
   run->add_flag("--bind", daemon.ports.may_bind,
                 "bind NICs to the driver that the configuration names");
   run->add_option("--eal", daemon.ports.eal_arguments, "further arguments for DPDK's EAL");
+  return run;
+}
 
-  control::ReplayOptions replay;
-  std::string mode;
+CLI::App* add_replay(CLI::App& app, control::ReplayOptions& replay, std::string& mode) {
   CLI::App* play =
       app.add_subcommand("replay", "the whole engine on captures, time from the capture");
   play->add_option("-c,--config", replay.config_file,
@@ -54,28 +60,42 @@ int run_command(CLI::App& app, int argc, char** argv) {
   play->add_flag("-q,--quiet", replay.quiet, "no summary");
   play->add_option("captures", replay.captures, "pcap or pcapng files, - for standard input")
       ->required();
+  return play;
+}
+
+int run_command(CLI::App& app, int argc, char** argv) {
+  app.require_subcommand(1);
+  bool is_verbose = false;
+  app.add_flag("-v,--verbose", is_verbose, "log more");
+  app.set_version_flag("--version", std::string(control::program_version()));
+
+  control::DaemonOptions daemon;
+  const CLI::App* run = add_run(app, daemon);
+  control::ReplayOptions replay;
+  std::string mode;
+  const CLI::App* play = add_replay(app, replay, mode);
 
   control::CheckOptions check;
   CLI::App* test =
       app.add_subcommand("check", "everything but running: errors, shadowed rules, sizes");
-  test->add_option("-c,--config", check.config_file, "configuration")
-      ->default_val("/etc/merlon/merlon.yaml");
-  test->add_option("-o,--output", check.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_config(*test, check.config_file);
+  add_output(*test, check.output);
+
+  control::DoctorOptions doctor;
+  CLI::App* host = app.add_subcommand("doctor", "is this host fit for a configuration");
+  add_config(*host, doctor.config_file);
+  add_output(*host, doctor.output);
 
   control::ExplainOptions explain;
   CLI::App* why = app.add_subcommand("explain", "what would happen to a packet, and why");
-  why->add_option("-c,--config", explain.config_file, "configuration")
-      ->default_val("/etc/merlon/merlon.yaml");
-  why->add_option("-o,--output", explain.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_config(*why, explain.config_file);
+  add_output(*why, explain.output);
   why->add_option("words", explain.words, "packet IN SRC[:PORT] DST[:PORT] PROTO [flags]")
       ->required();
 
   control::ExplainKeyOptions key;
   CLI::App* tell = app.add_subcommand("explain-key", "everything declared of a configuration key");
-  tell->add_option("-o,--output", key.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
+  add_output(*tell, key.output);
   tell->add_option("key", key.key, "its path, such as tcp.window");
 
   app.parse(argc, argv);
@@ -84,6 +104,7 @@ int run_command(CLI::App& app, int argc, char** argv) {
   if (run->parsed()) return control::run_daemon(daemon);
   if (play->parsed()) return control::run_replay(replay);
   if (test->parsed()) return control::run_check(check);
+  if (host->parsed()) return control::run_doctor(doctor);
   if (tell->parsed()) return control::run_explain_key(key);
   return control::run_explain(explain);
 }

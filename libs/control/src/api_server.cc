@@ -93,6 +93,15 @@ struct Slot {
 
 }  // namespace
 
+// A peer that is connected. API thread only.
+struct Connection {
+  Stream& stream;
+  // It owes us bytes: nothing of a request yet, or not the rest of it.
+  bool is_awaited = true;
+  bool is_ending = false;
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+};
+
 struct ApiServer::Impl {
   ApiServerOptions options;
   const ApiRouter& router;
@@ -100,7 +109,7 @@ struct ApiServer::Impl {
   stream_protocol::acceptor acceptor{context};
   std::unique_ptr<asio::thread_pool> slow_pool;
   std::set<asio::steady_timer*> timers;  // API thread only
-  std::set<Stream*> streams;             // API thread only
+  std::set<Connection*> open;            // API thread only
   std::atomic<std::size_t> connections{0};
   std::size_t slow_requests = 0;  // API thread only
   bool is_stopping = false;       // API thread only
@@ -114,8 +123,9 @@ struct ApiServer::Impl {
   base::Result<void> make_way() const;
   base::Result<void> bind();
   asio::awaitable<void> accept_loop();
+  bool make_room();
   asio::awaitable<void> serve(Stream stream);
-  asio::awaitable<bool> serve_one(Stream& stream, beast::flat_buffer& buffer,
+  asio::awaitable<bool> serve_one(Connection& connection, beast::flat_buffer& buffer,
                                   const std::string& peer);
   asio::awaitable<void> read_head(Stream& stream, beast::flat_buffer& buffer, Exchange& exchange);
   asio::awaitable<bool> read_body(Stream& stream, beast::flat_buffer& buffer, Exchange& exchange);
@@ -177,7 +187,7 @@ base::Result<void> ApiServer::Impl::bind() {
     return io_error("can't set the mode of", path, errno);
   device = info.st_dev;
   inode = info.st_ino;
-  acceptor.listen(128, problem);
+  acceptor.listen(1024, problem);
   if (problem) return io_error("can't listen on", path, problem.value());
   return {};
 }
@@ -202,12 +212,27 @@ asio::awaitable<void> ApiServer::Impl::accept_loop() {
   }
 }
 
+// Ends the connection that has been silent or slow for the longest, so that those who hold many
+// can't keep others out; false when all are being answered.
+bool ApiServer::Impl::make_room() {
+  Connection* oldest = nullptr;
+  for (Connection* c : open)
+    if (c->is_awaited && !c->is_ending && (oldest == nullptr || c->since < oldest->since))
+      oldest = c;
+  if (oldest == nullptr) return false;
+  oldest->is_ending = true;
+  oldest->stream.cancel();
+  return true;
+}
+
 asio::awaitable<void> ApiServer::Impl::serve(Stream stream) {
-  streams.insert(&stream);
+  Connection connection{.stream = stream};
   const std::size_t now = connections.fetch_add(1) + 1;
   const std::string peer = peer_of(stream.socket().native_handle());
   beast::flat_buffer buffer(options.max_head_bytes + 65536);
-  if (now > options.max_connections) {
+  const bool has_room = now <= options.max_connections || make_room();
+  open.insert(&connection);
+  if (!has_room) {
     ApiAnswer full = refusal(503, {Errc::kCapacity,
                                    fmt::format("more than {} connections", options.max_connections),
                                    {},
@@ -215,13 +240,15 @@ asio::awaitable<void> ApiServer::Impl::serve(Stream stream) {
     const ApiRequest none{};
     co_await send(stream, none, full, false);
   } else {
-    while (!is_stopping && co_await serve_one(stream, buffer, peer)) {
+    while (!is_stopping && !connection.is_ending && co_await serve_one(connection, buffer, peer)) {
+      connection.is_awaited = true;
+      connection.since = std::chrono::steady_clock::now();
     }
   }
   // Let the peer read the answer before the reset that unread bytes would cause.
   error_code ignored;
   stream.socket().shutdown(stream_protocol::socket::shutdown_send, ignored);
-  streams.erase(&stream);
+  open.erase(&connection);
   connections.fetch_sub(1);
 }
 
@@ -289,8 +316,9 @@ asio::awaitable<bool> ApiServer::Impl::read_body(Stream& stream, beast::flat_buf
 }
 
 // Reads one request and answers it; false when the connection is to end.
-asio::awaitable<bool> ApiServer::Impl::serve_one(Stream& stream, beast::flat_buffer& buffer,
+asio::awaitable<bool> ApiServer::Impl::serve_one(Connection& connection, beast::flat_buffer& buffer,
                                                  const std::string& peer) {
+  Stream& stream = connection.stream;
   Exchange exchange;
   exchange.request.peer = peer;
   co_await read_head(stream, buffer, exchange);
@@ -310,6 +338,7 @@ asio::awaitable<bool> ApiServer::Impl::serve_one(Stream& stream, beast::flat_buf
   }
   const Slot slot(slow_requests, is_slow);
   const bool is_read = co_await read_body(stream, buffer, exchange);
+  connection.is_awaited = false;
   if (exchange.is_broken) co_return false;
   bool keep_alive = false;
   if (is_read) {
@@ -480,6 +509,7 @@ ApiServer::~ApiServer() { stop(); }
 base::Result<void> ApiServer::start() {
   if (auto bound = impl_->bind(); !bound) return bound;
   impl_->slow_pool = std::make_unique<asio::thread_pool>(1);
+  if (impl_->options.on_slow_thread) asio::post(*impl_->slow_pool, impl_->options.on_slow_thread);
   impl_->is_running = true;
   asio::co_spawn(impl_->context, impl_->accept_loop(), asio::detached);
   impl_->thread = std::thread([impl = impl_.get()] { impl->context.run(); });
@@ -495,8 +525,8 @@ void ApiServer::stop() {
     error_code ignored;
     impl->acceptor.close(ignored);
     for (asio::steady_timer* timer : impl->timers) timer->cancel();
-    for (Stream* stream : impl->streams)
-      stream->socket().shutdown(stream_protocol::socket::shutdown_both, ignored);
+    for (Connection* connection : impl->open)
+      connection->stream.socket().shutdown(stream_protocol::socket::shutdown_both, ignored);
   });
   // The loop ends by itself when every connection's coroutine has: timers of event streams run out
   // first.

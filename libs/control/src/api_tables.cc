@@ -62,6 +62,7 @@ Table ports_table(const std::vector<PortStatus>& rows) {
            number("rx_bits_per_second", "RX RATE", Unit::kBitsPerSecond),
            number("rx_errors", "RX ERRORS"),
            number("rx_dropped", "RX DROPPED"),
+           wide(number("rx_ring_full", "RX RING FULL")),
            number("tx_packets", "TX PACKETS"),
            number("tx_bytes", "TX BYTES", Unit::kBytes),
            number("tx_packets_per_second", "TX PPS", Unit::kPerSecond),
@@ -92,6 +93,7 @@ Table ports_table(const std::vector<PortStatus>& rows) {
                       p.rx_bits_per_second,
                       c.rx_errors,
                       c.rx_dropped,
+                      c.rx_ring_full,
                       c.tx_packets,
                       c.tx_bytes,
                       p.tx_packets_per_second,
@@ -117,12 +119,15 @@ Table workers_table(const std::vector<WorkerStatus>& rows) {
            number("packets_per_burst", "PACKETS/BURST", Unit::kNone),
            number("packets_per_second", "PPS", Unit::kPerSecond), number("packets", "PACKETS"),
            number("sessions", "SESSIONS"), number("session_limit", "LIMIT"),
-           number("handed_over", "HANDED OVER"), number("events_lost", "EVENTS LOST")},
+           number("handed_over", "HANDED OVER"), number("events_lost", "EVENTS LOST"),
+           wide(number("late_turns", "LATE TURNS")),
+           wide(number("late_seconds", "LATE", Unit::kSeconds))},
           {}};
   for (const WorkerStatus& w : rows)
     t.rows.push_back({count(w.worker), w.core < 0 ? Value() : Value(std::int64_t{w.core}),
                       w.busy_ratio, w.cycles_per_packet, w.packets_per_burst, w.packets_per_second,
-                      w.packets, w.sessions, w.session_limit, w.handed_over, w.events_lost});
+                      w.packets, w.sessions, w.session_limit, w.handed_over, w.events_lost,
+                      w.late_turns, w.late_seconds});
   return t;
 }
 

@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::size_t kMaxListLength = 100'000;
 
+// Thrown at the last error that is told.
+struct Full {};
+
 class Checker {
  public:
   Checker(const ConfigTree& tree, Errors& errors) : tree_(tree), errors_(errors) {}
@@ -232,6 +235,7 @@ class Checker {
                             .where = tree_.position(place),
                             .hint = std::move(hint),
                             .path = path()});
+    if (errors_.size() >= kMaxErrors) throw Full{};
   }
 
   std::string name_of(const Node& node) const { return std::string(node.key.substr(0, 60)); }
@@ -272,7 +276,15 @@ class Checker {
 
 }  // namespace
 
-void check_tree(ConfigTree& tree, Errors& errors) {
+void limit_errors(Errors& errors) {
+  if (errors.size() < kMaxErrors) return;
+  errors.resize(kMaxErrors);
+  errors.push_back(
+      Error{.code = Errc::kCapacity,
+            .message = fmt::format("{} errors; what comes after is not told", kMaxErrors)});
+}
+
+bool check_tree(ConfigTree& tree, Errors& errors) {
   if (!tree.root.is_mapping()) {
     if (!tree.root.is_bad)
       errors.push_back(Error{.code = Errc::kInvalidValue,
@@ -280,9 +292,14 @@ void check_tree(ConfigTree& tree, Errors& errors) {
                              .where = tree.position(tree.root.place),
                              .hint = "start with \"version: 1\""});
     tree.root.is_bad = true;
-    return;
+    return true;
   }
-  Checker(tree, errors).section(tree.root, schema_root());
+  try {
+    Checker(tree, errors).section(tree.root, schema_root());
+  } catch (const Full&) {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace merlon::control

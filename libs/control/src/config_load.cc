@@ -183,8 +183,7 @@ LoadResult load(const std::string& name, FileProvider& files) {
   for (const SourceFile& f : tree->files()) result.bundle.files.push_back(f);
   // After a syntax error only a part is known, and what is missing there would be reported as
   // missing here.
-  if (set.is_complete() && tree->root.is_mapping()) {
-    check_tree(*tree, result.errors);
+  if (set.is_complete() && tree->root.is_mapping() && check_tree(*tree, result.errors)) {
     LoadedConfig config = default_config();
     const Binding binding{*tree, result.errors, result.warnings};
     bind_engine(binding, config);
@@ -200,6 +199,7 @@ LoadResult load(const std::string& name, FileProvider& files) {
     }
   }
   sort_by_place(result.errors, result.bundle);
+  limit_errors(result.errors);
   sort_by_place(result.warnings, result.bundle);
   return result;
 }

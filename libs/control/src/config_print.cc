@@ -46,19 +46,24 @@ class Lines {
   std::map<std::string_view, std::string_view> texts_;
 };
 
-// The line with tabs, control characters and byte order marks as spaces, bytes that are no UTF-8 as
-// U+FFFD, so that one character is one column.
-std::vector<std::string> characters_of(std::string_view line) {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < line.size();) {
+// At most kWidest characters of the line from the `first` on, with tabs, control characters and
+// byte order marks as spaces, bytes that are no UTF-8 as U+FFFD, so that one character is one
+// column. A line may have as many bytes as the file.
+std::string characters_of(std::string_view line, std::size_t first, std::size_t& count) {
+  std::string out;
+  count = 0;
+  for (std::size_t i = 0, place = 0; i < line.size() && count < kWidest; ++place) {
     const std::size_t length = utf8_length(line, i);
     const auto c = static_cast<unsigned char>(line[i]);
-    if (length == 0) {
-      out.emplace_back("\xef\xbf\xbd");
-    } else if (c < 0x20 || c == 0x7f || line.substr(i, 3) == "\xef\xbb\xbf") {
-      out.emplace_back(" ");
-    } else {
-      out.emplace_back(line.substr(i, length));
+    if (place >= first) {
+      ++count;
+      if (length == 0) {
+        out += "\xef\xbf\xbd";
+      } else if (c < 0x20 || c == 0x7f || line.substr(i, 3) == "\xef\xbb\xbf") {
+        out += ' ';
+      } else {
+        out += line.substr(i, length);
+      }
     }
     i += std::max<std::size_t>(length, 1);
   }
@@ -66,16 +71,13 @@ std::vector<std::string> characters_of(std::string_view line) {
 }
 
 void print_excerpt(std::string& out, std::string_view line, const Error& e) {
-  const std::vector<std::string> characters = characters_of(line);
   const std::size_t column = e.where.column == 0 ? 0 : e.where.column - 1;
   // Long lines are shown around the place.
   const std::size_t first = column + 1 > kWidest ? column - kWidest / 2 : 0;
-  std::string shown;
-  for (std::size_t i = first; i < std::min(characters.size(), first + kWidest); ++i)
-    shown += characters[i];
+  std::size_t count = 0;
+  std::string shown = characters_of(line, first, count);
   while (shown.ends_with(' ')) shown.pop_back();
-  const std::size_t room =
-      std::max<std::size_t>(std::min(characters.size(), first + kWidest), column + 1) - column;
+  const std::size_t room = std::max(first + count, column + 1) - column;
   const std::size_t wanted =
       e.where.end_column > e.where.column ? e.where.end_column - e.where.column : 1;
   out += fmt::format("  {:>4} |{}{}\n       | {}{}{}{}\n", e.where.line, shown.empty() ? "" : " ",

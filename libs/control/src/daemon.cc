@@ -9,10 +9,12 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
+#include "background.h"
 #include "merlon/base/log.h"
 #include "merlon/control/api_server.h"
 #include "merlon/control/config_print.h"
@@ -131,6 +133,7 @@ class Daemon {
         runtime_(std::move(ports)),
         lifecycle_(*store_, runtime_,
                    {.clock = base::wall_clock_now,
+                    .steady = engine::steady_now,
                     .on_event = [this](const LifecycleEvent& e) { note_change(e); }}) {}
 
   int run(const LoadResult& start_file);
@@ -139,8 +142,10 @@ class Daemon {
   base::Result<void> bring_up(const LoadResult& start_file);
   void loop();
   void each_second(Nanos now);
+  void watch_clock(Nanos steady);
+  void try_chores();
   void note_change(const LifecycleEvent& event);
-  void write_stats(Nanos now);
+  void write_stats();
 
   const DaemonOptions& options_;
   std::unique_ptr<Store> store_;
@@ -151,7 +156,8 @@ class Daemon {
   std::unique_ptr<DaemonView> view_;
   ApiRouter router_;
   std::unique_ptr<ApiServer> api_;
-  Nanos started_ = base::wall_clock_now(), last_stats_ = 0;
+  Nanos started_ = engine::steady_now(), last_stats_ = 0;  // steady
+  Nanos ahead_ = 0;                                        // the wall clock's difference from it
 };
 
 base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
@@ -166,6 +172,7 @@ base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
   print_findings({}, started->warnings, started->bundle, "");
   runtime_.renumber(started->revision);
   const LoadedConfig& config = *lifecycle_.running();
+  leave_cores(config.engine.worker_cores);  // the workers run by now; all threads to come follow
   events_ = std::make_unique<telemetry::EventWriter>(
       runtime_.engine()->event_rings(), runtime_.names(),
       telemetry::EventWriterOptions{
@@ -179,8 +186,8 @@ base::Result<void> Daemon::bring_up(const LoadResult& start_file) {
   events_->start();
   add_routes(router_, *view_);
   api_ = std::make_unique<ApiServer>(
-      ApiServerOptions{.socket_path =
-                           options_.socket.empty() ? config.api.socket : options_.socket},
+      ApiServerOptions{.socket_path = options_.socket.empty() ? config.api.socket : options_.socket,
+                       .on_slow_thread = yield_to_workers},
       router_);
   if (auto served = api_->start(); !served) return served.error();
   base::log(LogLevel::kInfo, "daemon",
@@ -214,12 +221,13 @@ void Daemon::note_change(const LifecycleEvent& event) {
                  telemetry::Severity::kNotice, report.time);
 }
 
-void Daemon::write_stats(Nanos now) {
+void Daemon::write_stats() {
   telemetry::StatsReport report;
-  report.time = now;
+  report.time = base::wall_clock_now();
   report.version = program_version();
-  report.uptime_seconds = static_cast<std::uint64_t>((now - started_) / base::kNanosPerSecond);
-  report.revision = static_cast<std::uint32_t>(lifecycle_.running_revision());
+  report.uptime_seconds =
+      static_cast<std::uint64_t>((engine::steady_now() - started_) / base::kNanosPerSecond);
+  report.revision = static_cast<std::uint32_t>(lifecycle_.view()->revision);
   report.workers = runtime_.engine()->worker_count();
   for (unsigned w = 0; w < report.workers; ++w) {
     const auto gauges = runtime_.engine()->read_worker(w).gauges;
@@ -230,35 +238,54 @@ void Daemon::write_stats(Nanos now) {
   const auto sinks = events_->sinks();
   report.sinks = sinks;
   events_->write(telemetry::EventType::kStats, telemetry::format_stats(report),
-                 telemetry::Severity::kInfo, now);
+                 telemetry::Severity::kInfo, report.time);
 }
 
+// `now` is steady: setting the clock holds nothing up.
 void Daemon::each_second(Nanos now) {
   view_->sample(now);
-  const std::lock_guard lock(mutex_);
-  if (auto rolled_back = lifecycle_.tick()) {
-    view_->count_change(
-        rolled_back->ok() ? DaemonView::Change::kRolledBack : DaemonView::Change::kRefused,
-        base::wall_clock_now() - now);
-    base::log(LogLevel::kWarning, "config", "the commit was not confirmed in time: rolled back{}",
-              rolled_back->ok() ? "" : ", which failed");
-  }
-  const Nanos interval = lifecycle_.running()->events.stats_interval;
+  const Nanos interval = lifecycle_.view()->running->events.stats_interval;
   if (interval != 0 && now - last_stats_ >= interval) {
     last_stats_ = now;
-    write_stats(now);
+    write_stats();
   }
+}
+
+// What waits for a check or commit that holds the mutex, however long it takes; links are looked at
+// meanwhile.
+void Daemon::try_chores() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  runtime_.tick(base::wall_clock_now());
+  const Nanos start = engine::steady_now();
+  auto rolled_back = lifecycle_.tick();
+  if (!rolled_back) return;
+  view_->count_change(
+      rolled_back->ok() ? DaemonView::Change::kRolledBack : DaemonView::Change::kRefused,
+      engine::steady_now() - start);
+  base::log(LogLevel::kWarning, "config", "the commit was not confirmed in time: rolled back{}",
+            rolled_back->ok() ? "" : ", which failed");
+}
+
+// Says when somebody has set the clock: times in logs and events jump then.
+void Daemon::watch_clock(Nanos steady) {
+  const Nanos ahead = base::wall_clock_now() - steady;
+  if (ahead_ != 0 && std::abs(ahead - ahead_) > base::kNanosPerSecond)
+    base::log(LogLevel::kWarning, "daemon", "the clock was set {} by {} s",
+              ahead > ahead_ ? "forward" : "back",
+              std::abs(ahead - ahead_) / base::kNanosPerSecond);
+  ahead_ = ahead;
 }
 
 void Daemon::loop() {
   constexpr auto kBeat = std::chrono::milliseconds(100);
   Nanos next_second = 0;
   while (g_stop.load() == 0) {
-    const Nanos now = base::wall_clock_now();
+    const Nanos now = engine::steady_now();
     if (g_reopen.exchange(false)) events_->request_reopen();
     runtime_.engine()->poll_links();
-    // A long compile holds the mutex; schedule edges wait for it.
-    if (std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) runtime_.tick(now);
+    watch_clock(now);
+    try_chores();
     if (now >= next_second) {
       next_second = now + base::kNanosPerSecond;
       each_second(now);
@@ -281,7 +308,7 @@ int Daemon::run(const LoadResult& start_file) {
   base::log(LogLevel::kInfo, "daemon", "signal {}: stopping", g_stop.load());
   api_->stop();
   runtime_.stop();
-  write_stats(base::wall_clock_now());
+  write_stats();
   events_->stop();
   return 0;
 }

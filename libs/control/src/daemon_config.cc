@@ -48,10 +48,10 @@ DaemonView::ChangeCounts DaemonView::changes() const {
 }
 
 base::Result<StoredConfig> DaemonView::config(std::uint64_t revision) {
+  const auto life = lifecycle_.view();
+  if (revision == 0 || revision == life->revision)
+    return StoredConfig{life->revision, life->running->bundle, canonical_text(*life->running)};
   const std::lock_guard lock(mutex_);
-  if (revision == 0 || revision == lifecycle_.running_revision())
-    return StoredConfig{lifecycle_.running_revision(), lifecycle_.running()->bundle,
-                        canonical_text(*lifecycle_.running())};
   auto stored = lifecycle_.revision(revision);
   if (!stored) return stored.error();
   const LoadResult loaded = load_bundle(stored->bundle);
@@ -59,10 +59,7 @@ base::Result<StoredConfig> DaemonView::config(std::uint64_t revision) {
                       loaded.config ? canonical_text(*loaded.config) : std::string()};
 }
 
-std::vector<RevisionInfo> DaemonView::history() {
-  const std::lock_guard lock(mutex_);
-  return lifecycle_.history();
-}
+std::vector<RevisionInfo> DaemonView::history() { return lifecycle_.view()->history; }
 
 CheckReport DaemonView::check_config(const Bundle& candidate) {
   const std::lock_guard lock(mutex_);
@@ -77,10 +74,9 @@ PreviewReport DaemonView::preview_config(const Bundle& candidate) {
 CommitOutcome DaemonView::commit_config(const Bundle& candidate, const CommitRequest& request,
                                         std::string_view peer) {
   const std::lock_guard lock(mutex_);
-  const base::Nanos start = base::wall_clock_now();
+  const base::Nanos start = engine::steady_now();
   CommitOutcome outcome = lifecycle_.commit(candidate, request);
-  count_change(outcome.ok() ? Change::kCommitted : Change::kRefused,
-               base::wall_clock_now() - start);
+  count_change(outcome.ok() ? Change::kCommitted : Change::kRefused, engine::steady_now() - start);
   audit("commit", peer, outcome);
   return outcome;
 }
@@ -98,10 +94,9 @@ base::Result<RevisionInfo> DaemonView::confirm_config(const std::string& author,
 CommitOutcome DaemonView::rollback_config(std::uint64_t revision, const CommitRequest& request,
                                           std::string_view peer) {
   const std::lock_guard lock(mutex_);
-  const base::Nanos start = base::wall_clock_now();
+  const base::Nanos start = engine::steady_now();
   CommitOutcome outcome = lifecycle_.rollback(revision, request);
-  count_change(outcome.ok() ? Change::kRolledBack : Change::kRefused,
-               base::wall_clock_now() - start);
+  count_change(outcome.ok() ? Change::kRolledBack : Change::kRefused, engine::steady_now() - start);
   audit("rollback", peer, outcome);
   return outcome;
 }

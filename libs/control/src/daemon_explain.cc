@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "merlon/client/packet_words.h"
+#include "merlon/client/words.h"
 #include "merlon/control/daemon_view.h"
 #include "merlon/engine/session_walk.h"
 #include "merlon/packet/text.h"
@@ -26,13 +27,20 @@ base::Result<std::uint16_t> find_port(const Runtime& runtime, const engine::Engi
     if (config.ports[p].name == in) return p;
   const auto policy = runtime.policy();
   const std::uint16_t zone = policy->zones().find(in);
-  if (zone == base::kNoZone)
-    return Error{.code = Errc::kNotFound,
-                 .message = fmt::format("there is no zone or port \"{}\"", in),
-                 .hint = "`merlon show ports` lists ports with their zones"};
+  if (zone == base::kNoZone) {
+    std::vector<std::string> names;
+    for (const auto& p : config.ports) names.push_back(p.name);
+    for (std::uint16_t z = 0; z < policy->zones().count(); ++z)
+      names.emplace_back(policy->zones().name(z));
+    std::string hint = client::did_you_mean(in, names);
+    if (hint.empty()) hint = "`merlon show ports` lists ports with their zones";
+    return Error{.code = Errc::kInvalidValue,
+                 .message = fmt::format("there is no zone or port \"{}\"", client::printable(in)),
+                 .hint = std::move(hint)};
+  }
   for (std::uint16_t p = 0; p < config.ports.size(); ++p)
     if (policy->zones().zone(p, vlan) == zone) return p;
-  return Error{.code = Errc::kNotFound,
+  return Error{.code = Errc::kInvalidValue,
                .message = fmt::format("zone \"{}\" has no port for VLAN {}", in, vlan),
                .hint = "name the VLAN with vlan=N, or the port itself"};
 }

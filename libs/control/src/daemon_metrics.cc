@@ -30,6 +30,7 @@ void write_ports(MetricsWriter& w, const std::vector<PortRow>& ports) {
   each(metric::kPortTransmitPackets, [](const PortRow& p) { return p.counters.tx_packets; });
   each(metric::kPortTransmitBytes, [](const PortRow& p) { return p.counters.tx_bytes; });
   each(metric::kPortReceiveMissed, [](const PortRow& p) { return p.counters.rx_dropped; });
+  each(metric::kPortReceiveRingFull, [](const PortRow& p) { return p.counters.rx_ring_full; });
   each(metric::kPortReceiveErrors, [](const PortRow& p) { return p.counters.rx_errors; });
   each(metric::kPortTransmitErrors, [](const PortRow& p) { return p.counters.tx_errors; });
   each(metric::kPortTransmitDropped, [](const PortRow& p) { return p.counters.tx_dropped; });

@@ -44,11 +44,10 @@ struct SessionTest {
 // Zone, port and age are told by words and wall clock: tested on the row.
 bool passes_row(const client::SessionFilter& f, const SessionRow& row) { return matches(f, row); }
 
-base::Result<SessionTest> make_test(const client::SessionFilter& filter,
-                                    const policy::RuleSlots& slots) {
+base::Result<SessionTest> make_test(const client::SessionFilter& filter, const Runtime& runtime) {
   SessionTest test{.filter = filter};
   if (!filter.rule.empty()) {
-    const auto slot = slots.find(filter.rule);
+    const auto slot = runtime.find_slot(filter.rule);
     if (!slot)
       return base::Error{.code = base::Errc::kNotFound,
                          .message = fmt::format("there is no rule \"{}\"", filter.rule),
@@ -131,14 +130,14 @@ SessionRow session_row(const engine::SessionView& v, const NamesTable& names,
 }
 
 std::unique_ptr<SessionCursor> DaemonView::sessions(const client::SessionFilter& filter) {
-  auto test = make_test(filter, runtime_.slots());
+  auto test = make_test(filter, runtime_);
   if (!test) return std::make_unique<EmptyCursor>();
   return std::make_unique<EngineCursor>(runtime_, std::move(*test));
 }
 
 base::Result<std::uint64_t> DaemonView::clear_sessions(const client::SessionFilter& filter,
                                                        std::string_view peer) {
-  auto test = make_test(filter, runtime_.slots());
+  auto test = make_test(filter, runtime_);
   if (!test) return test.error();
   const std::uint64_t cleared = runtime_.engine()->clear_sessions(
       [this, t = std::move(*test), f = filter](const Session& s, const flow::SessionCold& c,

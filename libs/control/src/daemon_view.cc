@@ -64,7 +64,8 @@ DaemonView::DaemonView(Runtime& runtime, Lifecycle& lifecycle, std::mutex& mutex
       lifecycle_(lifecycle),
       mutex_(mutex),
       events_writer_(events),
-      started_(base::wall_clock_now()) {}
+      started_(base::wall_clock_now()),
+      started_steady_(engine::steady_now()) {}
 
 void DaemonView::sample(base::Nanos now) {
   Sample s{.time = now, .ports = {}, .workers = {}};
@@ -114,7 +115,7 @@ Status DaemonView::status() {
   s.version = program_version();
   s.process = static_cast<std::uint64_t>(getpid());
   s.started = started_;
-  s.uptime_ms = static_cast<std::uint64_t>(base::wall_clock_now() - started_) / 1'000'000;
+  s.uptime_ms = static_cast<std::uint64_t>(engine::steady_now() - started_steady_) / 1'000'000;
   const bool has_wires = !e.config().wires.empty(), has_taps = !e.config().taps.empty();
   s.mode = has_wires && has_taps ? "wire and tap" : has_wires ? "wire" : "tap";
   s.state = "running";
@@ -137,16 +138,13 @@ Status DaemonView::status() {
     if (sink.is_failing)
       s.warnings.push_back(fmt::format("the event sink {} can't be written", sink.name));
   // A commit of a large policy holds the life cycle for seconds; status is asked just then.
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
+  if (!std::unique_lock(mutex_, std::try_to_lock).owns_lock())
     s.state = "running, a configuration is being checked or committed";
-    s.config_revision = runtime_.policy()->generation();
-    return s;
-  }
-  if (lifecycle_.running() != nullptr) s.name = lifecycle_.running()->name;
-  s.config_revision = lifecycle_.running_revision();
-  if (const auto pending = lifecycle_.pending()) s.confirm_deadline = pending->deadline;
-  for (const auto& key : lifecycle_.waiting_restart_keys())
+  const auto life = lifecycle_.view();
+  s.name = life->running->name;
+  s.config_revision = life->revision;
+  if (life->pending) s.confirm_deadline = life->pending->deadline;
+  for (const auto& key : life->waiting_restart_keys)
     s.warnings.push_back(fmt::format("{} takes effect at the next start", key));
   return s;
 }
@@ -186,6 +184,8 @@ std::vector<WorkerStatus> DaemonView::workers() {
     s.session_limit = r.gauges.sessions_max;
     s.handed_over = r.counters.handed_over_packets;
     s.events_lost = r.counters.events_lost;
+    s.late_turns = r.counters.late_turns;
+    s.late_seconds = static_cast<double>(r.counters.late_cycles) / base::TscClock::frequency();
     if (w < before.workers.size()) {
       const telemetry::CounterTotals d = last.workers[w].since(before.workers[w]);
       const std::uint64_t packets = d.received_packets + d.taken_over_packets;
@@ -217,9 +217,8 @@ std::vector<RuleStatus> DaemonView::rules() {
       a.bytes += v.session.bytes[0] + v.session.bytes[1];
     }
   std::map<std::string_view, const policy::Rule*> by_id;
-  const std::lock_guard lock(mutex_);
-  if (lifecycle_.running() != nullptr)
-    for (const policy::Rule& r : lifecycle_.running()->policy.rules) by_id[r.id] = &r;
+  const auto life = lifecycle_.view();
+  for (const policy::Rule& r : life->running->policy.rules) by_id[r.id] = &r;
   std::vector<std::uint32_t> slots = policy->order();
   if (std::ranges::find(slots, policy::kDefaultRuleSlot) == slots.end())
     slots.push_back(policy::kDefaultRuleSlot);

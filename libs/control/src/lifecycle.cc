@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "config_check.h"
 
@@ -60,10 +61,14 @@ CheckReport check_loaded(Applier& applier, LoadResult&& loaded) {
     const bool is_draft = !loaded.config;
     CheckFindings found = applier.check(is_draft ? *loaded.draft : loaded.config->policy,
                                         is_draft ? kDefault : loaded.config->engine);
-    add_new_places(report.errors, std::move(found.errors), is_draft);
+    if (!is_draft) report.prepared = std::move(found.prepared);
     // What a half-read policy would do is nobody's concern.
     if (!is_draft) add_new_places(report.warnings, std::move(found.warnings), false);
-    sort_by_place(report.errors, report.bundle);
+    if (report.errors.size() < kMaxErrors) {
+      add_new_places(report.errors, std::move(found.errors), is_draft);
+      sort_by_place(report.errors, report.bundle);
+      limit_errors(report.errors);
+    }
     sort_by_place(report.warnings, report.bundle);
   }
   if (report.errors.empty()) report.config = std::move(loaded.config);
@@ -74,11 +79,37 @@ struct Lifecycle::Impl {
   Store& store;
   Applier& applier;
   LifecycleOptions options;
-  std::optional<LoadedConfig> running;
-  std::optional<LoadedConfig> started;  // what the restart keys in effect come from
+  std::shared_ptr<const LoadedConfig> running;
+  std::shared_ptr<const LoadedConfig> started;  // what the restart keys in effect come from
   std::uint64_t revision = 0;
   std::optional<PendingConfirm> pending;
-  Nanos retry_at = 0;
+  std::vector<std::string> waiting_restart_keys;
+  Nanos confirm_until = 0, retry_at = 0;  // steady
+
+  [[nodiscard]] Nanos steady() const { return options.steady ? options.steady() : options.clock(); }
+
+  mutable std::mutex view_mutex;
+  std::shared_ptr<const LifecycleView> seen;  // view()
+
+  Impl(Store& s, Applier& a, LifecycleOptions o) : store(s), applier(a), options(std::move(o)) {}
+
+  // After everything that changes what is in force or in the store.
+  void show() {
+    auto now = std::make_shared<LifecycleView>();
+    now->running = running;
+    now->revision = revision;
+    now->pending = pending;
+    now->history = store.history();
+    now->waiting_restart_keys = waiting_restart_keys;
+    const std::lock_guard lock(view_mutex);
+    seen = std::move(now);
+  }
+  void run_on(LoadedConfig&& config, std::uint64_t number, bool has_restart_keys) {
+    running = std::make_shared<const LoadedConfig>(std::move(config));
+    revision = number;
+    // Other changes leave the restart keys as they are; comparing everything takes its time.
+    if (has_restart_keys && started) waiting_restart_keys = restart_keys(diff(*started, *running));
+  }
 
   void tell(std::string action, const RevisionInfo& info, std::uint64_t previous) const {
     if (options.on_event) options.on_event({std::move(action), info, previous});
@@ -105,10 +136,12 @@ struct Lifecycle::Impl {
     StoreState state = before;
     state.current = *number;
     state.pending = PendingConfirm{*number, revision, info.time + confirm_within};
+    const Nanos until = steady() + confirm_within;
     Result<void> stored = store.set_state(state);
     if (stored) {
       checked.config->revision = *number;
-      Result<ApplyReport> applied = applier.apply(&*running, *checked.config);
+      Result<ApplyReport> applied =
+          applier.apply(running.get(), *checked.config, checked.prepared.get());
       if (!applied) {
         out.errors.push_back(applied.error());
       } else {
@@ -130,14 +163,15 @@ struct Lifecycle::Impl {
     report.warnings = std::move(checked.warnings);
     out.warnings = report.warnings;
     if (confirm_within != 0) report.confirm_deadline = state.pending->deadline;
-    running = std::move(checked.config);
-    revision = *number;
+    run_on(std::move(*checked.config), *number, !report.restart_keys.empty());
     pending = state.pending;
+    confirm_until = until;
+    show();
     out.report = std::move(report);
     return out;
   }
   void take_back(const LoadedConfig& candidate, Errors& errors) {
-    if (const auto back = applier.apply(&candidate, *running); !back)
+    if (const auto back = applier.apply(&candidate, *running, nullptr); !back)
       errors.push_back(back.error());
   }
   void undo(const StoreState& before, std::uint64_t number, Errors& errors) {
@@ -185,6 +219,7 @@ struct Lifecycle::Impl {
     CommitOutcome out = activate(std::move(checked), info, 0, std::move(report));
     if (out.ok()) {
       if (ended) static_cast<void>(store.set_reason(ended->revision, "not confirmed"));
+      show();
       announce("rollback", previous);
     }
     return out;
@@ -213,7 +248,7 @@ struct Lifecycle::Impl {
     LoadResult loaded = load_bundle(old->bundle);
     if (!loaded.config) return std::move(tried);
     loaded.config->revision = number;
-    Result<ApplyReport> applied = applier.apply(&*running, *loaded.config);
+    Result<ApplyReport> applied = applier.apply(running.get(), *loaded.config, nullptr);
     if (!applied) return std::move(tried);
     CommitReport report;
     report.revision = number;
@@ -221,9 +256,9 @@ struct Lifecycle::Impl {
     report.changes = diff(*running, *loaded.config);
     report.apply = std::move(*applied);
     report.warnings = std::move(tried.errors);
-    running = std::move(loaded.config);
-    revision = number;
+    run_on(std::move(*loaded.config), number, !restart_keys(report.changes).empty());
     pending.reset();
+    show();
     CommitOutcome out;
     out.warnings = report.warnings;
     out.report = std::move(report);
@@ -293,13 +328,13 @@ struct Lifecycle::Impl {
     }
     checked.config->revision =
         start_reason(candidate, file).empty() ? store.state().current : store.next_number();
-    Result<ApplyReport> applied = applier.apply(nullptr, *checked.config);
+    Result<ApplyReport> applied = applier.apply(nullptr, *checked.config, checked.prepared.get());
     if (!applied) {
       report.problems.push_back(applied.error());
       return false;
     }
     report.apply = std::move(*applied);
-    running = std::move(checked.config);
+    running = std::make_shared<const LoadedConfig>(std::move(*checked.config));
     return true;
   }
 
@@ -337,7 +372,7 @@ struct Lifecycle::Impl {
 };
 
 Lifecycle::Lifecycle(Store& store, Applier& applier, LifecycleOptions options)
-    : impl_(std::make_unique<Impl>(Impl{store, applier, std::move(options), {}, {}, 0, {}, 0})) {}
+    : impl_(std::make_unique<Impl>(store, applier, std::move(options))) {}
 Lifecycle::~Lifecycle() = default;
 
 Result<StartReport> Lifecycle::start(const LoadResult* start_file) {
@@ -348,6 +383,7 @@ Result<StartReport> Lifecycle::start(const LoadResult* start_file) {
     const std::uint64_t previous = impl_->store.state().current;
     impl_->record_start(candidate, start_file, report);
     impl_->started = impl_->running;
+    impl_->show();
     report.origin = candidate.origin;
     report.revision = impl_->revision;
     impl_->announce("start", previous);
@@ -374,7 +410,8 @@ PreviewReport Lifecycle::preview(const Bundle& candidate) const {
   if (!report.check.config || !impl_->running) return report;
   report.changes = diff(*impl_->running, *report.check.config);
   report.restart_keys = restart_keys(report.changes);
-  Result<SessionEffect> effect = impl_->applier.preview(*impl_->running, *report.check.config);
+  Result<SessionEffect> effect =
+      impl_->applier.preview(*impl_->running, *report.check.config, report.check.prepared.get());
   if (effect) {
     report.effect = std::move(*effect);
   } else {
@@ -438,7 +475,7 @@ Result<RevisionInfo> Lifecycle::confirm(const std::string& author,
   if (revision && *revision != m.pending->revision)
     return refused(Errc::kConflict, fmt::format("revision {} waits for a confirmation, not {}",
                                                 m.pending->revision, *revision));
-  if (m.options.clock() >= m.pending->deadline)
+  if (m.steady() >= m.confirm_until)
     return refused(Errc::kTimeout,
                    fmt::format("the time to confirm revision {} is over", m.pending->revision),
                    "it is being rolled back");
@@ -449,6 +486,7 @@ Result<RevisionInfo> Lifecycle::confirm(const std::string& author,
   // The state is the truth; the reason in the revision's file follows it, at the latest when the
   // store opens again.
   static_cast<void>(m.store.set_reason(m.revision, "confirmed"));
+  m.show();
   for (RevisionInfo& info : m.store.history()) {
     if (info.number != m.revision) continue;
     RevisionInfo event = info;
@@ -476,8 +514,8 @@ CommitOutcome Lifecycle::rollback(std::uint64_t number, const CommitRequest& req
 std::optional<CommitOutcome> Lifecycle::tick() {
   Impl& m = *impl_;
   if (!m.pending || !m.running) return std::nullopt;
-  const Nanos now = m.options.clock();
-  if (now < m.pending->deadline || now < m.retry_at) return std::nullopt;
+  const Nanos now = m.steady();
+  if (now < m.confirm_until || now < m.retry_at) return std::nullopt;
   const std::uint64_t previous = m.pending->previous;
   const CommitRequest request{.author = std::string(kOwnName),
                               .comment = fmt::format("revision {} was not confirmed", m.revision),
@@ -490,9 +528,11 @@ std::optional<CommitOutcome> Lifecycle::tick() {
   return out;
 }
 
-const LoadedConfig* Lifecycle::running() const noexcept {
-  return impl_->running ? &*impl_->running : nullptr;
+std::shared_ptr<const LifecycleView> Lifecycle::view() const {
+  const std::lock_guard lock(impl_->view_mutex);
+  return impl_->seen;
 }
+const LoadedConfig* Lifecycle::running() const noexcept { return impl_->running.get(); }
 std::uint64_t Lifecycle::running_revision() const noexcept { return impl_->revision; }
 std::optional<PendingConfirm> Lifecycle::pending() const { return impl_->pending; }
 std::vector<RevisionInfo> Lifecycle::history() const { return impl_->store.history(); }
@@ -500,9 +540,8 @@ Result<Revision> Lifecycle::revision(std::uint64_t number) const {
   return impl_->store.read(number);
 }
 
-std::vector<std::string> Lifecycle::waiting_restart_keys() const {
-  if (!impl_->started || !impl_->running) return {};
-  return restart_keys(diff(*impl_->started, *impl_->running));
+const std::vector<std::string>& Lifecycle::waiting_restart_keys() const noexcept {
+  return impl_->waiting_restart_keys;
 }
 
 }  // namespace merlon::control

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/control/names_table.h"
 
-#include <algorithm>
 #include <mutex>
 
 #include "merlon/flow/session.h"
@@ -25,8 +24,7 @@ void NamesTable::learn(const policy::Snapshot& policy, std::uint32_t revision) {
     if (info == nullptr) continue;
     if (rules_[slot].empty()) rules_[slot] = info->id;
     if (*reason_of_[slot] == info->reason) continue;
-    const auto known = std::ranges::find(reasons_, info->reason);
-    reason_of_[slot] = known != reasons_.end() ? &*known : &reasons_.emplace_back(info->reason);
+    reason_of_[slot] = &*reasons_.insert(info->reason).first;
   }
   zones_[revision] = zones;
   kept_.push_back(std::move(zones));

@@ -46,12 +46,16 @@ std::string sizes_text(const LoadedConfig& c) {
   return out;
 }
 
+// As `format` says: a document of its own, or on one line.
+bool is_json(const std::string& format) { return format.starts_with("json"); }
+int indent(const std::string& format) { return format == "jsonl" ? -1 : 2; }
+
 }  // namespace
 
 int run_check(const CheckOptions& options) {
   Runtime runtime(no_ports);
   const CheckReport report = check_loaded(runtime, load_file(options.config_file));
-  if (options.output == "json") {
+  if (is_json(options.output)) {
     nlohmann::json out = {
         {"findings", nlohmann::json::parse(findings_to_json(report.errors, report.warnings))},
         {"errors", report.errors.size()},
@@ -61,7 +65,7 @@ int run_check(const CheckOptions& options) {
       out["policy_bytes_at_most"] = policy::estimate(report.config->policy);
       out["sessions"] = report.config->engine.table.max_sessions;
     }
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", out.dump(indent(options.output)));
     return report.errors.empty() ? 0 : kCheckFailed;
   }
   if (!report.errors.empty() || !report.warnings.empty())
@@ -90,7 +94,7 @@ int run_explain_key(const ExplainKeyOptions& options) {
     std::fputs(explain_key(options.key).c_str(), stderr);
     return kFailed;
   }
-  if (options.output != "json") {
+  if (!is_json(options.output)) {
     std::fputs(explain_key(options.key).c_str(), stdout);
     return 0;
   }
@@ -113,7 +117,7 @@ int run_explain_key(const ExplainKeyOptions& options) {
     out["min"] = key->min;
     out["max"] = key->max;
   }
-  fmt::print("{}\n", out.dump(2));
+  fmt::print("{}\n", out.dump(indent(options.output)));
   return 0;
 }
 
@@ -139,7 +143,7 @@ int run_explain(const ExplainOptions& options) {
         stderr);
     return kCheckFailed;
   }
-  if (auto applied = runtime.apply(nullptr, *report.config); !applied) {
+  if (auto applied = runtime.apply(nullptr, *report.config, report.prepared.get()); !applied) {
     std::fputs((applied.error().to_string() + "\n").c_str(), stderr);
     return kFailed;
   }
@@ -149,9 +153,10 @@ int run_explain(const ExplainOptions& options) {
     return kFailed;
   }
   const nlohmann::json answer = explanation_json(*explanation);
-  std::fputs(
-      (options.output == "json" ? answer.dump(2) + "\n" : client::explain_text(answer)).c_str(),
-      stdout);
+  std::fputs((is_json(options.output) ? answer.dump(indent(options.output)) + "\n"
+                                      : client::explain_text(answer))
+                 .c_str(),
+             stdout);
   return 0;
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
+#include "merlon/base/log.h"
 #include "merlon/io/af_packet_port.h"
 #include "merlon/io/pcap_port.h"
 #ifdef MERLON_WITH_DPDK
@@ -44,7 +46,6 @@ io::AfPacketPortSettings interface_settings(const EngineConfig& config, std::uin
   s.rx_frames = std::max<std::uint32_t>(p.rx_descriptors, kMinRing);
   s.mtu = p.mtu;
   s.is_promiscuous = p.promiscuous;
-  s.link_wait_ms = 2000;
   return s;
 }
 
@@ -132,7 +133,8 @@ base::Result<Ports> open_dpdk(const EngineConfig& config, const PortOptions& opt
                               .rx_descriptors = p.rx_descriptors,
                               .tx_descriptors = p.tx_descriptors,
                               .mtu = p.mtu,
-                              .is_promiscuous = p.promiscuous},
+                              .is_promiscuous = p.promiscuous,
+                              .link_wait_ms = 0},
                              *pool);
     if (!port) return port.error();
     ports.push_back(std::move(*port));
@@ -141,23 +143,60 @@ base::Result<Ports> open_dpdk(const EngineConfig& config, const PortOptions& opt
 }
 #endif
 
+base::Result<Ports> open_ports(const EngineConfig& config,
+                               [[maybe_unused]] const PortOptions& options) {
+  if (std::ranges::none_of(config.ports, needs_dpdk)) return open_native(config);
+  if (std::ranges::any_of(config.ports, is_capture))
+    return Error{.code = Errc::kUnsupported,
+                 .message = "capture files and DPDK devices can't be ports of one daemon",
+                 .hint = "give the device string net_pcap0,rx_pcap=FILE for the capture"};
+#ifdef MERLON_WITH_DPDK
+  return open_dpdk(config, options);
+#else
+  return Error{
+      .code = Errc::kUnsupported,
+      .message = "this build has no ports by PCI address or device string: DPDK was left out",
+      .hint = "`interface` ports and capture files work without DPDK"};
+#endif
+}
+
+// Names of the ports whose link is down, of those that wait for a partner or of the others.
+std::string down_ports(std::span<const std::unique_ptr<io::Port>> ports, bool by_peer) {
+  std::string names;
+  for (const auto& p : ports) {
+    const io::PortInfo info = p->info();
+    if (info.is_link_up || info.is_link_by_peer != by_peer) continue;
+    names += (names.empty() ? "" : ", ") + info.name;
+  }
+  return names;
+}
+
 }  // namespace
+
+void wait_for_links(std::span<const std::unique_ptr<io::Port>> ports,
+                    std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kLook{20};
+  if (const std::string names = down_ports(ports, true); !names.empty())
+    base::log(base::LogLevel::kInfo, "port",
+              "{}: nobody is connected yet; not waited for, frames pass once somebody is", names);
+  std::string names = down_ports(ports, false);
+  if (names.empty()) return;
+  base::log(base::LogLevel::kInfo, "port", "waiting for the link of {}, {} ms at most", names,
+            patience.count());
+  for (std::chrono::milliseconds waited{0}; !names.empty() && waited < patience; waited += kLook) {
+    std::this_thread::sleep_for(kLook);
+    for (const auto& p : ports) p->poll_link();
+    names = down_ports(ports, false);
+  }
+  if (!names.empty())
+    base::log(base::LogLevel::kWarning, "port", "{}: still no link; starting without", names);
+}
 
 PortFactory live_ports(PortOptions options) {
   return [options = std::move(options)](const EngineConfig& config) -> base::Result<Ports> {
-    if (std::ranges::none_of(config.ports, needs_dpdk)) return open_native(config);
-    if (std::ranges::any_of(config.ports, is_capture))
-      return Error{.code = Errc::kUnsupported,
-                   .message = "capture files and DPDK devices can't be ports of one daemon",
-                   .hint = "give the device string net_pcap0,rx_pcap=FILE for the capture"};
-#ifdef MERLON_WITH_DPDK
-    return open_dpdk(config, options);
-#else
-    return Error{
-        .code = Errc::kUnsupported,
-        .message = "this build has no ports by PCI address or device string: DPDK was left out",
-        .hint = "`interface` ports and capture files work without DPDK"};
-#endif
+    auto ports = open_ports(config, options);
+    if (ports) wait_for_links(*ports);
+    return ports;
   };
 }
 

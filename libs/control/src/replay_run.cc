@@ -256,7 +256,8 @@ int Replay::run() {
         return feed_->make_ports();
       },
       feed_->clock());
-  if (auto applied = runtime_->apply(nullptr, config_); !applied) return fail(applied.error());
+  if (auto applied = runtime_->apply(nullptr, config_, nullptr); !applied)
+    return fail(applied.error());
   events_ = std::make_unique<telemetry::EventWriter>(
       runtime_->engine()->event_rings(), runtime_->names(),
       telemetry::EventWriterOptions{

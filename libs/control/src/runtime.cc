@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "merlon/base/log.h"
 #include "merlon/engine/session_walk.h"
-#include "merlon/policy/analysis.h"
 
 namespace merlon::control {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::size_t kMaxFindings = 200;
 constexpr std::uint64_t kMaxExamined = 1'000'000;
 
 std::uint64_t nanos_since(base::Nanos start) {
-  return static_cast<std::uint64_t>(base::wall_clock_now() - start);
+  return static_cast<std::uint64_t>(engine::steady_now() - start);
 }
 
 base::Error warning_of(const policy::Finding& f) {
@@ -120,51 +120,93 @@ std::shared_ptr<const policy::Snapshot> Runtime::policy() const {
   return policy_;
 }
 
+std::optional<std::uint32_t> Runtime::find_slot(std::string_view rule) const {
+  const std::lock_guard lock(slots_mutex_);
+  return slots_.find(rule);
+}
+
+// A candidate's policy, compiled against what ran at that time.
+struct Runtime::Compilation final : Prepared {
+  explicit Compilation(const policy::RuleSlots& running) : slots(running) {}
+  std::shared_ptr<const policy::Snapshot> base;  // it builds on this one
+  policy::RuleSlots slots;  // a copy: what is only checked takes no numbers of the running ones
+  policy::CompileResult result;
+  std::optional<policy::Analysis> analysis;
+  std::uint64_t nanos = 0;
+};
+
+std::shared_ptr<Runtime::Compilation> Runtime::compile(const policy::PolicyModel& policy) const {
+  const base::Nanos start = engine::steady_now();
+  auto made = std::make_shared<Compilation>(slots_);
+  made->base = this->policy();
+  made->result = policy::compile(policy, made->slots, limits_, made->base.get());
+  made->nanos = nanos_since(start);
+  return made;
+}
+
+Runtime::Compilation* Runtime::good(Prepared* prepared) const {
+  auto* made = dynamic_cast<Compilation*>(prepared);
+  return made != nullptr && made->result.snapshot != nullptr && made->base == policy() ? made
+                                                                                       : nullptr;
+}
+
 CheckFindings Runtime::check(const policy::PolicyModel& policy,
                              const engine::EngineConfig& /*engine*/) {
-  // Slots of its own: what is only checked must not take numbers from the running registry.
-  policy::RuleSlots scratch;
-  policy::CompileResult compiled = policy::compile(policy, scratch, limits_);
-  CheckFindings out{.errors = std::move(compiled.errors),
-                    .warnings = findings_as_warnings(compiled.findings)};
-  if (compiled.snapshot == nullptr) return out;
-  const policy::Analysis analysis =
-      policy::analyse(*compiled.snapshot, base::wall_clock_now(),
-                      {.max_findings = kMaxFindings, .with_info = false});
-  std::ranges::move(findings_as_warnings(analysis.findings), std::back_inserter(out.warnings));
+  const auto made = compile(policy);
+  CheckFindings out{.errors = std::move(made->result.errors),
+                    .warnings = findings_as_warnings(made->result.findings)};
+  if (made->result.snapshot == nullptr) return out;
+  const policy::AnalysisLimits limits{.max_findings = kMaxFindings, .with_info = false};
+  const base::Nanos now = base::wall_clock_now();
+  made->analysis =
+      analysis_ && made->base != nullptr
+          ? policy::analyse(*made->result.snapshot, now, limits, {*made->base, *analysis_})
+          : policy::analyse(*made->result.snapshot, now, limits);
+  std::ranges::move(findings_as_warnings(made->analysis->findings),
+                    std::back_inserter(out.warnings));
+  out.prepared = made;
   return out;
 }
 
 base::Result<SessionEffect> Runtime::preview(const LoadedConfig& /*running*/,
-                                             const LoadedConfig& candidate) {
+                                             const LoadedConfig& candidate, Prepared* prepared) {
   if (engine_ == nullptr) return SessionEffect{};
-  policy::RuleSlots scratch;
-  const policy::CompileResult compiled = policy::compile(candidate.policy, scratch, limits_);
-  if (compiled.snapshot == nullptr) return compiled.errors.front();
-  EffectCounter effect(*compiled.snapshot, scratch, slots_);
+  std::shared_ptr<Compilation> own;
+  const Compilation* made = good(prepared);
+  if (made == nullptr) made = (own = compile(candidate.policy)).get();
+  if (made->result.snapshot == nullptr) return made->result.errors.front();
+  EffectCounter effect(*made->result.snapshot, made->slots, slots_);
   effect.add_all(*engine_);
   return effect.finish();
 }
 
-base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running,
-                                         const LoadedConfig& candidate) {
-  const base::Nanos start_time = base::wall_clock_now();
-  const auto previous = running != nullptr ? policy() : nullptr;
-  policy::CompileResult compiled =
-      policy::compile(candidate.policy, slots_, limits_, previous.get());
+base::Result<ApplyReport> Runtime::apply(const LoadedConfig* /*running*/,
+                                         const LoadedConfig& candidate, Prepared* prepared) {
+  std::shared_ptr<Compilation> own;
+  Compilation* made = good(prepared);
+  if (made == nullptr) made = (own = compile(candidate.policy)).get();
+  policy::CompileResult& compiled = made->result;
   if (compiled.snapshot == nullptr) return compiled.errors.front();
+  const base::Nanos start_time = base::wall_clock_now();
+  {
+    // Numbers are given in order, so the running ones come out the same.
+    const std::lock_guard lock(slots_mutex_);
+    for (std::uint32_t slot = slots_.count(); slot < made->slots.count(); ++slot)
+      slots_.acquire(made->slots.id(slot));
+  }
   stats_ = compiled.stats;
   const auto revision = static_cast<std::uint32_t>(candidate.revision);
   compiled.snapshot->set_generation(revision);
   const std::shared_ptr<const policy::Snapshot> next = std::move(compiled.snapshot);
   ApplyReport report;
-  report.compile_ns = nanos_since(start_time);
+  report.compile_ns = made->nanos;
   report.memory_size = stats_.bytes;
 
   if (names_ == nullptr) names_ = std::make_unique<NamesTable>(port_names(candidate.engine));
   names_->learn(*next, revision);
   engine::EngineSnapshot snapshot = engine::make_snapshot(candidate.engine, candidate.policy, next);
-  template_ = snapshot;
+  const engine::EngineSnapshot before = std::exchange(template_, snapshot);
+  const base::Nanos edge_before = next_edge_;
   next_edge_ = next->next_edge(replay_time_ != nullptr ? *replay_time_ : start_time);
   if (engine_ == nullptr) {
     if (auto started = start(candidate, std::move(snapshot)); !started) return started.error();
@@ -174,15 +216,21 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* running,
     effect.add_all(*engine_);
     report.effect = effect.finish();
     const engine::PublishReport published = engine_->publish(std::move(snapshot));
-    if (!published.all_passed)
+    if (!published.all_passed) {
+      // All or nothing: the worker finds what the others have gone back to.
+      template_ = before;
+      next_edge_ = edge_before;
+      engine_->publish(before);
       return base::Error{
           .code = base::Errc::kTimeout,
           .message = "a worker did not take the new configuration in time",
           .hint = "look at `merlon show workers`; the process may be starved of CPU"};
+    }
     report.published = published.published;
     report.blocked_ns = published.blocked_nanos;
   }
   last_apply_ = report;
+  analysis_ = std::move(made->analysis);
   const std::lock_guard lock(policy_mutex_);
   policy_ = next;
   return report;
@@ -213,7 +261,10 @@ void Runtime::renumber(std::uint64_t revision) {
 
 void Runtime::tick(base::Nanos now) {
   if (engine_ == nullptr) return;
-  if (now >= next_edge_) {
+  // Where the clock was set back, what schedules say is what it was then.
+  const bool is_set_back = now < last_tick_ - base::kNanosPerSecond;
+  last_tick_ = now;
+  if (now >= next_edge_ || is_set_back) {
     next_edge_ = template_.policy->next_edge(now);
     engine_->publish(template_);
   }

@@ -86,6 +86,7 @@ constexpr std::array kTranslations{
 };
 
 constexpr std::size_t kMaxCharacterErrors = 20;
+constexpr unsigned kMaxOpenBrackets = 1000;
 
 // The one word that a line consists of, when it is one; it may be a key that lacks its colon.
 std::string_view word_without_colon(std::string_view text, std::size_t line) noexcept {
@@ -129,6 +130,7 @@ bool check_characters(const SourceFile& file, base::Errors& errors) {
   const std::string_view s = file.text;
   const std::size_t before = errors.size();
   unsigned line = 1, column = 1;
+  unsigned open = 0;  // brackets, those in quoted texts and comments too
   bool is_indentation = true;
   const auto fail = [&](std::string message, std::string hint) {
     if (errors.size() - before < kMaxCharacterErrors)
@@ -152,6 +154,16 @@ bool check_characters(const SourceFile& file, base::Errors& errors) {
       ++line, column = 1, ++i;
       is_indentation = true;
       continue;
+    }
+    // The library's scanner keeps all that stands in open brackets. No text that is meant has more.
+    if (c == '[' || c == '{') {
+      if (++open > kMaxOpenBrackets) {
+        fail(fmt::format("more than {} brackets are open", kMaxOpenBrackets),
+             "lists and sections can't be nested so deep");
+        return false;
+      }
+    } else if ((c == ']' || c == '}') && open > 0) {
+      --open;
     }
     if (c == '\t' && is_indentation) {
       fail("a tab can't be used for indentation", "use spaces");

@@ -12,6 +12,7 @@
 #include <streambuf>
 #include <unordered_map>
 
+#include "config_check.h"
 #include "yaml_lines.h"
 #include "yaml_messages.h"
 
@@ -210,6 +211,7 @@ class TreeBuilder final : public YAML::EventHandler {
                             .message = std::move(message),
                             .where = tree_.position(place),
                             .hint = std::move(hint)});
+    if (errors_.size() >= kMaxErrors) throw Stop{};
   }
 
   bool check_properties(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {

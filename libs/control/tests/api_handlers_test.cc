@@ -286,5 +286,20 @@ TEST_F(ApiRoutes, ReferencePageIsTheOneInTheRepository) {
   for (const Route& route : router_.routes()) EXPECT_FALSE(route.help.empty()) << route.pattern;
 }
 
+TEST_F(ApiRoutes, BodiesOfTooManyValuesAreRefused) {
+  std::string body = "{\"files\":[";
+  for (unsigned i = 0; i < 1'000'000; ++i) body += "{},";
+  body += "{}]}";
+  EXPECT_EQ(refusal("POST", "/api/v1/config/check", body),
+            "400 the body has more than 1000 values | ");
+  EXPECT_EQ(refusal("POST", "/api/v1/explain", "{\"a\":" + std::string(100'000, '[')),
+            "400 the body is nested deeper than 16 | ");
+  // A request with as many files as are allowed is none of these.
+  json files = json::array();
+  for (unsigned i = 0; i < 64; ++i)
+    files.push_back({{"name", std::to_string(i)}, {"text", "version: 1\n"}});
+  EXPECT_EQ(ask("POST", "/api/v1/config/check", json{{"files", files}}.dump()).status, 200);
+}
+
 }  // namespace
 }  // namespace merlon::control

@@ -4,6 +4,7 @@
 #include "merlon/control/api_server.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -203,15 +204,48 @@ TEST_F(ApiServerTest, TooManyConnectionsAreTold) {
   options_.max_connections = 2;
   start();
   const int first = connect(), second = connect();
-  // A request on each, so that both are surely being served.
+  // An answer without end on each.
   for (const int fd : {first, second}) {
-    write_all(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    write_all(fd, "GET /api/v1/watch HTTP/1.1\r\nHost: x\r\n\r\n");
     char byte = 0;
     EXPECT_EQ(::read(fd, &byte, 1), 1);
   }
   EXPECT_EQ(get("/metrics").status, 503);
   ::close(first);
   ::close(second);
+}
+
+TEST_F(ApiServerTest, TheLongestSilentMakesRoom) {
+  options_.max_connections = 3;
+  start();
+  const int watcher = connect(), silent = connect(), slow = connect();
+  write_all(watcher, "GET /api/v1/watch HTTP/1.1\r\nHost: x\r\n\r\n");
+  char byte = 0;
+  EXPECT_EQ(::read(watcher, &byte, 1), 1);
+  write_all(silent, "GET /metrics HT");
+  write_all(slow, "POST /api/v1/explain HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{");
+  while (server_->connection_count() < 3) ::sched_yield();
+  EXPECT_EQ(get("/metrics").status, 200);
+  EXPECT_EQ(::read(silent, &byte, 1), 0);  // ended
+  while (server_->connection_count() > 2) ::sched_yield();
+  write_all(slow, "\"a\":1  }");
+  EXPECT_EQ(::read(slow, &byte, 1), 1);  // still served
+  for (const int fd : {watcher, silent, slow}) ::close(fd);
+}
+
+TEST_F(ApiServerTest, ManySilentPeersKeepNobodyOut) {
+  options_.max_connections = 8;
+  start();
+  std::vector<int> peers;
+  for (unsigned i = 0; i < 200; ++i) {
+    peers.push_back(connect());
+    write_all(peers.back(), "G");
+    if (i % 20 == 0) {
+      EXPECT_EQ(get("/api/v1/status").status, 200) << i;
+    }
+  }
+  EXPECT_EQ(get("/api/v1/status").status, 200);
+  for (const int fd : peers) ::close(fd);
 }
 
 TEST_F(ApiServerTest, SlowRequestsDoNotHoldUpOthers) {

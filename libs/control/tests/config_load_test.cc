@@ -427,5 +427,31 @@ TEST(Schema, ExplainsAndCompletes) {
   EXPECT_EQ(find_key("policy.rules[3].acton"), nullptr);
 }
 
+TEST(ConfigLoad, ATextOfNothingButErrorsIsNotToldWhole) {
+  std::string unknown = "version: 1\n", repeated = unknown, rules = unknown + "policy:\n  rules:\n";
+  for (unsigned i = 0; i < 20'000; ++i) {
+    unknown += "key" + std::to_string(i) + ": 1\n";
+    repeated += "name: a\n";
+    rules += "    - {id: r" + std::to_string(i) + ", action: permt}\n";
+  }
+  for (const std::string& text : {unknown, repeated, rules}) {
+    const LoadResult result = load_bundle(Bundle::of(text, "m.yaml"));
+    EXPECT_FALSE(result.config);
+    EXPECT_FALSE(result.draft);  // of which a part was not looked at
+    ASSERT_EQ(result.errors.size(), 1001U);
+    EXPECT_EQ(result.errors.back().message, "1000 errors; what comes after is not told");
+  }
+}
+
+TEST(ConfigLoad, OpenBracketsAreBounded) {
+  std::string text = "version: 1\nname: ";
+  for (unsigned i = 0; i < 100'000; ++i) text += "{a: ";
+  const LoadResult result = load_bundle(Bundle::of(text, "m.yaml"));
+  ASSERT_EQ(result.errors.size(), 1U);
+  EXPECT_EQ(result.errors[0].message, "more than 1000 brackets are open");
+  EXPECT_EQ(result.errors[0].where.line, 2U);
+  EXPECT_EQ(result.errors[0].where.column, 4007U);
+}
+
 }  // namespace
 }  // namespace merlon::control

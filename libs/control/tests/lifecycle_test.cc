@@ -30,16 +30,22 @@ class FakeEngine final : public Applier {
       if (r.id == "bad")
         out.errors.push_back(
             {.code = Errc::kInvalidValue, .message = "does not compile", .where = r.where});
+    out.prepared = std::make_shared<Prepared>();
+    last_prepared = out.prepared.get();
     return out;
   }
-  base::Result<SessionEffect> preview(const LoadedConfig&, const LoadedConfig& candidate) override {
+  base::Result<SessionEffect> preview(const LoadedConfig&, const LoadedConfig& candidate,
+                                      Prepared* prepared) override {
+    EXPECT_EQ(prepared, last_prepared);
     SessionEffect effect;
     effect.examined = 10;
     effect.dropped = candidate.policy.rules.size();
     return effect;
   }
-  base::Result<ApplyReport> apply(const LoadedConfig* running,
-                                  const LoadedConfig& candidate) override {
+  base::Result<ApplyReport> apply(const LoadedConfig* running, const LoadedConfig& candidate,
+                                  Prepared* prepared) override {
+    // What comes back after a failure has not been checked again.
+    EXPECT_TRUE(prepared == nullptr || prepared == last_prepared);
     const std::string rule = candidate.policy.rules.empty() ? "" : candidate.policy.rules[0].id;
     if (rule == "late" || fails > 0) {
       if (fails > 0) --fails;
@@ -55,6 +61,7 @@ class FakeEngine final : public Applier {
   std::string active;
   std::uint64_t revision = 0;
   int fails = 0;
+  const Prepared* last_prepared = nullptr;
 };
 
 class LifecycleTest : public testing::Test {
@@ -69,6 +76,7 @@ class LifecycleTest : public testing::Test {
     engine_ = {};
     LifecycleOptions how;
     how.clock = [this] { return now_; };
+    how.steady = [this] { return steady_; };
     how.on_event = [this](const LifecycleEvent& e) {
       events_.push_back(e.action + " " + std::to_string(e.revision.number) + " " +
                         e.revision.reason);
@@ -96,7 +104,11 @@ class LifecycleTest : public testing::Test {
   using Lines = std::vector<std::string>;
 
   TemporaryFolder folder_;
-  base::Nanos now_ = 1000 * kNanosPerSecond;
+  void pass(base::Nanos time) {
+    now_ += time;
+    steady_ += time;
+  }
+  base::Nanos now_ = 1000 * kNanosPerSecond, steady_ = 7 * kNanosPerSecond;
   std::int64_t steps_left_ = -1;  // durable steps until the store dies; negative: it lives
   std::unique_ptr<Store> store_;
   FakeEngine engine_;
@@ -270,11 +282,11 @@ TEST_F(LifecycleTest, AConfirmedCommitStays) {
   EXPECT_EQ(history(), (Lines{"2 awaiting confirmation", "1 start"}));
   EXPECT_EQ(commit("c").errors.at(0).code, Errc::kConflict);
   EXPECT_EQ(life_->confirm("bob", 7).error().code, Errc::kConflict);
-  now_ += 59 * kNanosPerSecond;
+  pass(59 * kNanosPerSecond);
   EXPECT_FALSE(life_->tick().has_value());
   ASSERT_TRUE(life_->confirm("bob").ok());
   EXPECT_EQ(life_->confirm("bob").error().code, Errc::kNotFound);
-  now_ += 100 * kNanosPerSecond;
+  pass(100 * kNanosPerSecond);
   EXPECT_FALSE(life_->tick().has_value());
   EXPECT_EQ(engine_.active, "b");
   EXPECT_EQ(history(), (Lines{"2 confirmed", "1 start"}));
@@ -286,7 +298,7 @@ TEST_F(LifecycleTest, AConfirmedCommitStays) {
 TEST_F(LifecycleTest, TheTimerRollsBack) {
   open();
   ASSERT_TRUE(commit("b", 60).ok());
-  now_ += 60 * kNanosPerSecond;
+  pass(60 * kNanosPerSecond);
   EXPECT_EQ(life_->confirm("ann").error().code, Errc::kTimeout);
   const auto out = life_->tick();
   ASSERT_TRUE(out.has_value());
@@ -301,16 +313,49 @@ TEST_F(LifecycleTest, TheTimerRollsBack) {
   EXPECT_EQ(engine_.active, "a");
 }
 
+TEST_F(LifecycleTest, SettingTheClockNeitherCutsNorStretchesTheTimeToConfirm) {
+  open();
+  ASSERT_TRUE(commit("b", 60).ok());
+  now_ += 86'400 * kNanosPerSecond;  // the clock is set, a second passes
+  steady_ += kNanosPerSecond;
+  EXPECT_FALSE(life_->tick().has_value());
+  now_ -= 2 * 86'400 * kNanosPerSecond;
+  steady_ += 59 * kNanosPerSecond;
+  ASSERT_TRUE(life_->tick().has_value());
+  EXPECT_EQ(engine_.active, "a");
+}
+
+TEST_F(LifecycleTest, TheViewIsWhatIsInForce) {
+  open();
+  const auto first = life_->view();
+  EXPECT_EQ(first->revision, 1U);
+  EXPECT_EQ(first->running->policy.rules.at(0).id, "a");
+  ASSERT_TRUE(commit("b", 60).ok());
+  const auto waiting = life_->view();
+  EXPECT_EQ(first->revision, 1U);  // stays as it was
+  EXPECT_EQ(waiting->revision, 2U);
+  EXPECT_EQ(waiting->pending->revision, 2U);
+  EXPECT_EQ(waiting->history.size(), 2U);
+  ASSERT_TRUE(life_->confirm("ann").ok());
+  EXPECT_FALSE(life_->view()->pending);
+  EXPECT_EQ(life_->view()->history.at(0).reason, "confirmed");
+  EXPECT_FALSE(commit("bad").ok());
+  EXPECT_EQ(life_->view()->revision, 2U);
+  ASSERT_TRUE(life_->rollback(1, {}).ok());
+  EXPECT_EQ(life_->view()->revision, 3U);
+  EXPECT_EQ(life_->view()->running->policy.rules.at(0).id, "a");
+}
+
 TEST_F(LifecycleTest, ARollbackThatFailsIsTriedAgain) {
   open();
   ASSERT_TRUE(commit("b", 60).ok());
-  now_ += 60 * kNanosPerSecond;
+  pass(60 * kNanosPerSecond);
   engine_.fails = 2;  // the roll-back and the one without the store
   const auto failed = life_->tick();
   ASSERT_TRUE(failed.has_value());
   EXPECT_FALSE(failed->ok());
   EXPECT_FALSE(life_->tick().has_value());
-  now_ += 5 * kNanosPerSecond;
+  pass(5 * kNanosPerSecond);
   ASSERT_TRUE(life_->tick()->ok());
   EXPECT_EQ(engine_.active, "a");
 }
@@ -318,7 +363,7 @@ TEST_F(LifecycleTest, ARollbackThatFailsIsTriedAgain) {
 TEST_F(LifecycleTest, TheTimerRollsBackWithAFullDisk) {
   open();
   ASSERT_TRUE(commit("b", 60).ok());
-  now_ += 60 * kNanosPerSecond;
+  pass(60 * kNanosPerSecond);
   steps_left_ = 0;
   const auto out = life_->tick();
   ASSERT_TRUE(out.has_value());

@@ -42,7 +42,7 @@ bool are_equal(const base::HashSeed& x, const base::HashSeed& y) {
 // What the engine's hashes are seeded with.
 engine::EngineConfig running_config(const base::Nanos* replay_time) {
   Runtime runtime(ring_ports, replay_time);
-  EXPECT_TRUE(runtime.apply(nullptr, one_tap()));
+  EXPECT_TRUE(runtime.apply(nullptr, one_tap(), nullptr));
   return runtime.engine()->config();
 }
 
@@ -61,6 +61,44 @@ TEST(Runtime, AReplayRepeatsItself) {
   EXPECT_TRUE(are_equal(config.parse.seed, base::HashSeed{}));
   EXPECT_TRUE(are_equal(config.table.seed, base::HashSeed{}));
   EXPECT_TRUE(are_equal(config.fragments.seed, base::HashSeed{}));
+}
+
+TEST(Runtime, AClockThatIsSetBackMakesSessionsAskAgain) {
+  const base::Nanos now = 1'700'000'000 * base::kNanosPerSecond;
+  Runtime runtime(ring_ports, &now);
+  ASSERT_TRUE(runtime.apply(nullptr, one_tap(), nullptr));
+  const auto generation = [&runtime] { return runtime.engine()->generation(); };
+  runtime.tick(now);
+  const auto before = generation();
+  runtime.tick(now + base::kNanosPerSecond);
+  runtime.tick(now + base::kNanosPerSecond / 2);  // a correction
+  EXPECT_EQ(generation(), before);
+  runtime.tick(now - 3600 * base::kNanosPerSecond);
+  EXPECT_EQ(generation(), before + 1);
+  runtime.tick(now - 3599 * base::kNanosPerSecond);
+  EXPECT_EQ(generation(), before + 1);
+}
+
+TEST(Runtime, WhatWasCheckedIsAppliedAndOnlyThen) {
+  const base::Nanos now = 1'700'000'000 * base::kNanosPerSecond;
+  Runtime runtime(ring_ports, &now);
+  LoadedConfig config = one_tap();
+  config.policy.rules.resize(1);
+  config.policy.rules[0].id = "a";
+  const CheckFindings first = runtime.check(config.policy, config.engine);
+  ASSERT_NE(first.prepared, nullptr);
+  EXPECT_FALSE(runtime.find_slot("a"));  // a check takes no numbers
+  ASSERT_TRUE(runtime.apply(nullptr, config, first.prepared.get()));
+  EXPECT_EQ(runtime.find_slot("a"), 1U);
+  config.policy.rules.push_back(config.policy.rules[0]);
+  config.policy.rules[1].id = "b";
+  const CheckFindings second = runtime.check(config.policy, config.engine);
+  EXPECT_EQ(second.warnings.size(), 1U);  // b never decides
+  // Another policy came in between: what was prepared is not used.
+  ASSERT_TRUE(runtime.apply(&config, one_tap(), nullptr));
+  ASSERT_TRUE(runtime.apply(&config, config, second.prepared.get()));
+  EXPECT_EQ(runtime.find_slot("b"), 2U);
+  EXPECT_EQ(runtime.policy()->size().rules, 2U);
 }
 
 // A daemon without ports and socket, in a time of its own.

@@ -18,9 +18,6 @@ namespace {
 
 constexpr std::uint32_t kLinkSize = 14 + 2 * 4;  // Ethernet and two tags
 constexpr std::size_t kHandOverDepth = 4096;
-// A worker answers within microseconds; one that does not for this long is stuck or starved, which
-// is told and keeps the old snapshot alive, and is never a reason to free it.
-constexpr base::Nanos kPublishPatience = 2 * base::kNanosPerSecond;
 
 base::Error invalid(std::string message) {
   return {.code = base::Errc::kInvalidValue, .message = std::move(message)};
@@ -84,6 +81,7 @@ base::Result<std::unique_ptr<Engine>> Engine::create(EngineConfig config,
   shared.hits = std::make_unique<policy::HitCounters>(shared.config.workers);
   shared.epoch = replay_time != nullptr ? *replay_time : base::wall_clock_now();
   shared.epoch -= shared.epoch % base::kNanosPerTick;
+  shared.steady_epoch = replay_time != nullptr ? shared.epoch : steady_now();
   shared.hits->reserve(first.policy->slot_count(), shared.epoch);
 
   first.generation = engine->generation_ = 1;
@@ -128,7 +126,7 @@ void Engine::stop(const std::function<void()>& drain) {
   stop_.store(true);
   for (std::thread& t : threads_) t.join();
   threads_.clear();
-  const base::Nanos start = base::wall_clock_now();
+  const base::Nanos start = steady_now();
   for (auto& w : workers_) {
     while (!w->end_sessions(kPiece)) {
       if (drain) {
@@ -136,7 +134,7 @@ void Engine::stop(const std::function<void()>& drain) {
         continue;
       }
       const base::EventRing& ring = w->context().events;
-      while (ring.capacity() - ring.count() < kPiece && base::wall_clock_now() - start < kPatience)
+      while (ring.capacity() - ring.count() < kPiece && steady_now() - start < kPatience)
         std::this_thread::yield();
     }
   }
@@ -168,11 +166,12 @@ PublishReport Engine::publish(EngineSnapshot next) {
   auto snapshot = std::make_unique<EngineSnapshot>(std::move(next));
   for (auto& w : workers_) w->context().longest_turn.store(0, std::memory_order_relaxed);
   report.published = base::wall_clock_now();
+  const base::Nanos start = steady_now();
   const std::uint64_t epoch = shared_.snapshots->publish(std::move(snapshot));
   // Without threads nobody holds a snapshot between turns.
   for (unsigned i = 0; i < workers_.size() && !is_running(); ++i) shared_.snapshots->quiescent(i);
   while (!(report.all_passed = shared_.snapshots->all_passed(epoch)) &&
-         base::wall_clock_now() - report.published < kPublishPatience)
+         steady_now() - start < shared_.config.publish_patience)
     std::this_thread::yield();
   std::uint64_t longest = 0;
   for (auto& w : workers_)
@@ -182,8 +181,8 @@ PublishReport Engine::publish(EngineSnapshot next) {
   if (!report.all_passed)
     base::log(
         base::LogLevel::kError, "engine",
-        "a worker did not take the new configuration within {} s; the old one stays in memory",
-        kPublishPatience / base::kNanosPerSecond);
+        "a worker did not take the new configuration within {} ms; the old one stays in memory",
+        shared_.config.publish_patience / 1'000'000);
   shared_.snapshots->reclaim();
   return report;
 }
@@ -270,7 +269,11 @@ void Engine::poll_links() {
     for (const WireConfig& w : shared_.config.wires) {
       if (!w.follow_link || (w.port_a != p && w.port_b != p)) continue;
       const std::uint16_t other = w.port_a == p ? w.port_b : w.port_a;
-      if (auto done = shared_.ports[other]->set_link(is_up); !done)
+      const auto done = shared_.ports[other]->set_link(is_up);
+      // What a driver can't do is no news the second time.
+      const bool is_known = !done && done.error().code == base::Errc::kUnsupported &&
+                            !cannot_follow_.insert(other).second;
+      if (!done && !is_known)
         base::log(base::LogLevel::kWarning, "port", "{} can't follow the link of {}: {}",
                   shared_.config.ports[other].name, shared_.config.ports[p].name,
                   done.error().message);

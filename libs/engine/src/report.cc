@@ -102,7 +102,9 @@ void report_drop(WorkerContext& ctx, unsigned i, bool is_tap) noexcept {
 }  // namespace
 
 base::Nanos time_of(const WorkerContext& ctx, base::Ticks ticks) noexcept {
-  const base::Nanos now_floor = ctx.now - (ctx.now - ctx.shared.epoch) % base::kNanosPerTick;
+  const base::Nanos into_tick =
+      (ctx.clock.steady() - ctx.shared.steady_epoch) % base::kNanosPerTick;
+  const base::Nanos now_floor = ctx.now - into_tick;
   return now_floor - static_cast<base::Nanos>(static_cast<std::int32_t>(ctx.now_ticks - ticks)) *
                          base::kNanosPerTick;
 }

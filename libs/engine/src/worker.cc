@@ -51,6 +51,13 @@ base::Result<std::unique_ptr<Worker>> Worker::create(Shared& shared, unsigned in
       new Worker(std::make_unique<WorkerContext>(shared, index, std::move(*table), replay_time)));
 }
 
+void WorkerContext::read_clock() noexcept {
+  clock.read();
+  now = clock.wall();
+  now_ticks =
+      static_cast<base::Ticks>((clock.steady() - shared.steady_epoch) / base::kNanosPerTick);
+}
+
 Worker::Worker(std::unique_ptr<WorkerContext> context) : context_(std::move(context)) {
   // A port with a queue per worker gives each worker its own; ports with fewer are dealt out in
   // turn, and the worker that polls such a port spreads its packets.
@@ -76,8 +83,7 @@ bool Worker::turn() noexcept {
   }
 
   const Source source = receive();
-  ctx.now = ctx.clock.now();
-  ctx.now_ticks = static_cast<base::Ticks>((ctx.now - ctx.shared.epoch) / base::kNanosPerTick);
+  ctx.read_clock();
   ctx.burst.now = ctx.now;
   ctx.burst.now_ticks = ctx.now_ticks;
 
@@ -234,8 +240,7 @@ void Worker::serve_request() noexcept {
   WorkerContext& ctx = *context_;
   ctx.snapshot = ctx.shared.snapshots->read();
   ctx.burst.count = 0;
-  ctx.now = ctx.clock.now();
-  ctx.now_ticks = static_cast<base::Ticks>((ctx.now - ctx.shared.epoch) / base::kNanosPerTick);
+  ctx.read_clock();
   serve(ctx);
 }
 
@@ -255,6 +260,8 @@ void Worker::finish_fragments() noexcept {
 void Worker::run(const std::atomic<bool>& stop) noexcept {
   WorkerContext& ctx = *context_;
   ctx.shared.snapshots->online(ctx.index);
+  // No turn has so much work: the processor ran something else, or nothing.
+  const auto late = static_cast<std::uint64_t>(base::TscClock::frequency() / 100);
   std::uint64_t before = base::read_tsc();
   unsigned idle = 0;
   while (!stop.load(std::memory_order_relaxed)) {
@@ -263,6 +270,10 @@ void Worker::run(const std::atomic<bool>& stop) noexcept {
     const std::uint64_t took = after - before;
     before = after;
     ctx.counters.cycles.add(took);
+    if (took > late) [[unlikely]] {
+      ctx.counters.late_turns.add();
+      ctx.counters.late_cycles.add(took);
+    }
     if (was_busy) {
       ctx.counters.busy_turns.add();
       ctx.counters.busy_cycles.add(took);

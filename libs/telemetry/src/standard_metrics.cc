@@ -45,6 +45,8 @@ void write_worker(MetricsWriter& w, std::string_view worker, const CounterTotals
     return tsc_hz > 0 ? static_cast<double>(cycles) / tsc_hz : 0.0;
   };
   w.family(metric::kWorkerBusySeconds).sample({{"worker", worker}}, seconds(t.busy_cycles));
+  w.family(metric::kWorkerLateTurns).sample({{"worker", worker}}, t.late_turns);
+  w.family(metric::kWorkerLateSeconds).sample({{"worker", worker}}, seconds(t.late_cycles));
   w.family(metric::kWorkerSeconds).sample({{"worker", worker}}, seconds(t.cycles));
   w.family(metric::kWorkerBurst)
       .histogram({{"worker", worker}}, kBurstBounds, t.burst_fill, 0,

@@ -37,6 +37,8 @@ struct WorkerStatus {
   std::uint64_t sessions = 0, session_limit = 0;
   std::uint64_t handed_over = 0;  // packets given to another worker
   std::uint64_t events_lost = 0;
+  std::uint64_t late_turns = 0;  // longer than 10 ms: the worker was kept from running
+  double late_seconds = 0;       // in these
 };
 
 // Source and destination as the initiator sent them; index 0 of pairs is the initiator's direction.

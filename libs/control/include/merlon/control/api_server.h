@@ -6,6 +6,7 @@
 // reader takes them.
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,7 @@ struct ApiServerOptions {
   std::chrono::milliseconds idle_timeout{60'000};      // between requests
   std::chrono::milliseconds read_timeout{10'000};      // for one request
   std::chrono::milliseconds write_timeout{30'000};     // for one piece of an answer
+  std::function<void()> on_slow_thread{};  // first thing on the thread of the slow routes
 };
 
 class ApiServer {

@@ -26,7 +26,7 @@ class DaemonView final : public RuntimeView {
   DaemonView(Runtime& runtime, Lifecycle& lifecycle, std::mutex& mutex,
              telemetry::EventWriter& events);
 
-  // Takes readings for rates; once a second.
+  // Takes readings for rates; once a second. `now` is steady.
   void sample(base::Nanos now);
   // A line that the event writer wrote, for `watch`; keeps the last thousand.
   void remember_event(std::string_view line);
@@ -76,7 +76,7 @@ class DaemonView final : public RuntimeView {
   Lifecycle& lifecycle_;
   std::mutex& mutex_;
   telemetry::EventWriter& events_writer_;
-  const base::Nanos started_;
+  const base::Nanos started_, started_steady_;  // wall clock; steady
   mutable std::mutex sample_mutex_;
   Sample before_, last_;
   struct ChangeCounts {

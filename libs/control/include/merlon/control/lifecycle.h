@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // edit → check → diff → commit [confirm N] → confirm | automatic rollback. All-or-nothing; every
-// outcome is a numbered revision in the Store. control-only, one thread; time comes from the
-// caller's clock.
+// outcome is a numbered revision in the Store. control-only, one thread at a time, except view();
+// time comes from the caller's clock.
 //
 // Rules: an unconfirmed revision is undone by the timer while the daemon lives and by start() after
 // a restart. Keys of reload class `restart` are refused in a commit unless it says
@@ -44,8 +44,16 @@ struct ApplyReport {
   SessionEffect effect;  // on the sessions that lived just before; they end with their next packet
 };
 
+// What check() made of a candidate, so that preview() and apply() need not make it again. Good
+// until the next apply().
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+};
+
 struct CheckFindings {
   base::Errors errors, warnings;
+  std::shared_ptr<Prepared> prepared{};  // may be nullptr
 };
 
 // What the life cycle asks of the engine; implemented over it by the daemon.
@@ -56,13 +64,14 @@ class Applier {
   // capacity.
   virtual CheckFindings check(const policy::PolicyModel& policy,
                               const engine::EngineConfig& engine) = 0;
-  // What live sessions would meet under the candidate.
+  // What live sessions would meet under the candidate. `prepared`: of its check, or nullptr.
   virtual base::Result<SessionEffect> preview(const LoadedConfig& running,
-                                              const LoadedConfig& candidate) = 0;
+                                              const LoadedConfig& candidate,
+                                              Prepared* prepared) = 0;
   // Publishes all or nothing. `running` is nullptr at start. Keys of class restart are ignored when
-  // running is given.
+  // running is given. Takes `prepared`, when there is some, to pieces.
   virtual base::Result<ApplyReport> apply(const LoadedConfig* running,
-                                          const LoadedConfig& candidate) = 0;
+                                          const LoadedConfig& candidate, Prepared* prepared) = 0;
 };
 
 struct CommitRequest {
@@ -74,8 +83,9 @@ struct CommitRequest {
 
 struct CheckReport {
   base::Errors errors, warnings;
-  Bundle bundle;                       // for excerpts
-  std::optional<LoadedConfig> config;  // when there is no error
+  Bundle bundle;                         // for excerpts
+  std::optional<LoadedConfig> config;    // when there is no error
+  std::shared_ptr<Prepared> prepared{};  // of that configuration
 };
 
 // All that loading and compiling say of a configuration, in the order of its text.
@@ -125,7 +135,19 @@ struct LifecycleEvent {
 
 struct LifecycleOptions {
   std::function<base::Nanos()> clock = base::wall_clock_now;
+  // Runs the time to confirm while the daemon lives, so that setting the clock neither cuts it
+  // short nor stretches it; empty: `clock`.
+  std::function<base::Nanos()> steady{};
   std::function<void(const LifecycleEvent&)> on_event;
+};
+
+// What is in force, at one moment. immutable.
+struct LifecycleView {
+  std::shared_ptr<const LoadedConfig> running;
+  std::uint64_t revision = 0;
+  std::optional<PendingConfirm> pending;
+  std::vector<RevisionInfo> history;              // newest first
+  std::vector<std::string> waiting_restart_keys;  // stored, in effect from the next start on
 };
 
 class Lifecycle {
@@ -150,13 +172,17 @@ class Lifecycle {
   // Call at least once a second: rolls back when the confirmation did not come in time.
   std::optional<CommitOutcome> tick();
 
+  // Any thread, also while another one is in the middle of a commit: what was in force before it.
+  // nullptr before start().
+  [[nodiscard]] std::shared_ptr<const LifecycleView> view() const;
+
   [[nodiscard]] const LoadedConfig* running() const noexcept;  // nullptr before start()
   [[nodiscard]] std::uint64_t running_revision() const noexcept;
   [[nodiscard]] std::optional<PendingConfirm> pending() const;
   [[nodiscard]] std::vector<RevisionInfo> history() const;
   [[nodiscard]] base::Result<Revision> revision(std::uint64_t number) const;
   // Stored keys that wait for the next start.
-  [[nodiscard]] std::vector<std::string> waiting_restart_keys() const;
+  [[nodiscard]] const std::vector<std::string>& waiting_restart_keys() const noexcept;
 
  private:
   struct Impl;

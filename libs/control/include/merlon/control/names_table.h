@@ -8,6 +8,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "merlon/policy/snapshot.h"
@@ -37,7 +38,7 @@ class NamesTable final : public telemetry::Names {
   const std::vector<std::string> ports_;
   mutable std::shared_mutex mutex_;
   std::deque<std::string> rules_;              // by slot; never shrinks, elements never move
-  std::deque<std::string> reasons_;            // every reason that a rule ever had, once
+  std::unordered_set<std::string> reasons_;    // every reason that a rule ever had, once
   std::vector<const std::string*> reason_of_;  // by slot
   std::map<std::uint32_t, Zones> zones_;       // by revision
   std::deque<Zones> kept_;                     // what views of recent revisions may point to

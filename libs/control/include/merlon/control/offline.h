@@ -10,7 +10,7 @@ namespace merlon::control {
 
 struct CheckOptions {
   std::string config_file;
-  std::string output = "text";  // or "json"
+  std::string output = "text";  // or "json", "jsonl"; other words are text
 };
 int run_check(const CheckOptions& options);
 

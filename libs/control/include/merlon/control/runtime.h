@@ -2,17 +2,20 @@
 #pragma once
 // The running engine under the life cycle: compiles what a commit brings, publishes it, and tells
 // what live sessions would meet. Owns the engine, the rule slots and the words for events.
-// control-only: one thread at a time (the daemon holds its mutex); policy() and names() may be used
-// by others.
+// control-only: one thread at a time (the daemon holds its mutex); policy(), names() and
+// find_slot() may be used by others.
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "merlon/control/lifecycle.h"
 #include "merlon/control/names_table.h"
 #include "merlon/engine/engine.h"
+#include "merlon/policy/analysis.h"
 #include "merlon/policy/compile.h"
 
 namespace merlon::control {
@@ -30,16 +33,17 @@ class Runtime final : public Applier {
 
   CheckFindings check(const policy::PolicyModel& policy,
                       const engine::EngineConfig& engine) override;
-  base::Result<SessionEffect> preview(const LoadedConfig& running,
-                                      const LoadedConfig& candidate) override;
-  base::Result<ApplyReport> apply(const LoadedConfig* running,
-                                  const LoadedConfig& candidate) override;
+  base::Result<SessionEffect> preview(const LoadedConfig& running, const LoadedConfig& candidate,
+                                      Prepared* prepared) override;
+  base::Result<ApplyReport> apply(const LoadedConfig* running, const LoadedConfig& candidate,
+                                  Prepared* prepared) override;
 
   // nullptr until the first apply().
   [[nodiscard]] engine::Engine* engine() noexcept { return engine_.get(); }
   [[nodiscard]] NamesTable& names() noexcept { return *names_; }
   [[nodiscard]] std::shared_ptr<const policy::Snapshot> policy() const;
-  [[nodiscard]] const policy::RuleSlots& slots() const noexcept { return slots_; }
+  // The number of a rule that ever ran; any thread.
+  [[nodiscard]] std::optional<std::uint32_t> find_slot(std::string_view rule) const;
   [[nodiscard]] const policy::CompileStats& stats() const noexcept { return stats_; }
   // What the last apply() took.
   [[nodiscard]] const ApplyReport& last_apply() const noexcept { return last_apply_; }
@@ -54,20 +58,27 @@ class Runtime final : public Applier {
   void stop();
 
  private:
+  struct Compilation;
+  std::shared_ptr<Compilation> compile(const policy::PolicyModel& policy) const;
+  // What check() compiled, when it is still good; else nullptr.
+  Compilation* good(Prepared* prepared) const;
   base::Result<void> start(const LoadedConfig& config, engine::EngineSnapshot snapshot);
 
   PortFactory open_ports_;
   const base::Nanos* replay_time_;
   policy::CompileLimits limits_;
   policy::RuleSlots slots_;
+  mutable std::mutex slots_mutex_;  // of slots_, where one thread adds and others look
   policy::CompileStats stats_;
   ApplyReport last_apply_;
   std::unique_ptr<NamesTable> names_;
   std::unique_ptr<engine::Engine> engine_;
   mutable std::mutex policy_mutex_;
   std::shared_ptr<const policy::Snapshot> policy_;
-  engine::EngineSnapshot template_;  // the parts beside policy, for publishing anew
+  std::optional<policy::Analysis> analysis_;  // of policy_, when a check has made it
+  engine::EngineSnapshot template_;           // the parts beside policy, for publishing anew
   base::Nanos next_edge_ = policy::kNever;
+  base::Nanos last_tick_ = 0;
 };
 
 // A model's findings as warnings of the configuration.

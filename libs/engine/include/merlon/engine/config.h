@@ -65,6 +65,9 @@ struct EngineConfig {
   std::uint32_t drop_ring_packets = 16;        // last packets kept per drop reason and worker
   std::uint32_t event_ring_records = 65'536;   // per worker
   std::uint32_t reject_per_second = 1000;      // RST and ICMP unreachable made, per worker
+  // A worker takes a new snapshot within microseconds; one that does not for this long is stuck or
+  // starved, which is told and keeps the old snapshot alive, and is never a reason to free it.
+  base::Nanos publish_patience = 2 * base::kNanosPerSecond;
 };
 
 }  // namespace merlon::engine

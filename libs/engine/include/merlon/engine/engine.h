@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -102,6 +103,7 @@ class Engine {
   std::mutex post_mutex_;
   std::atomic<bool> stop_{false};
   std::uint32_t generation_ = 0;
+  std::set<std::uint16_t> cannot_follow_;  // ports whose driver can't change the link: told once
 };
 
 }  // namespace merlon::engine

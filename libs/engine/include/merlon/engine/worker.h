@@ -14,6 +14,7 @@
 #include "merlon/base/published.h"
 #include "merlon/base/spsc_ring.h"
 #include "merlon/base/time.h"
+#include "merlon/engine/clock.h"
 #include "merlon/engine/config.h"
 #include "merlon/engine/gauges.h"
 #include "merlon/engine/mailbox.h"
@@ -33,19 +34,6 @@
 namespace merlon::engine {
 
 using SnapshotCell = base::Published<EngineSnapshot>;
-
-// Time as workers see it. A live worker reads the TSC; a replay's workers all read the same
-// variable, which the driver sets from the capture.
-class Clock {
- public:
-  explicit Clock(const base::Nanos* replay = nullptr) : replay_(replay) {}
-  base::Nanos now() noexcept { return replay_ != nullptr ? *replay_ : tsc_.now(); }
-  [[nodiscard]] bool is_replay() const noexcept { return replay_ != nullptr; }
-
- private:
-  const base::Nanos* replay_;
-  base::TscClock tsc_;
-};
 
 // A parsed packet on its way to the worker that owns its session.
 struct HandOver {
@@ -70,7 +58,8 @@ struct Shared {
   std::unique_ptr<forward::WireTable> wires;
   std::unique_ptr<SnapshotCell> snapshots;
   std::unique_ptr<policy::HitCounters> hits;
-  base::Nanos epoch = 0;  // tick 0
+  base::Nanos epoch = 0;         // tick 0 by the wall clock
+  base::Nanos steady_epoch = 0;  // by the clock that sessions age by
   // Sessions belong to the worker that the cards' symmetric RSS gives them to; else to one by our
   // hash.
   bool owns_by_rss = false;
@@ -88,12 +77,13 @@ struct Shared {
 struct WorkerContext {
   WorkerContext(Shared& shared, unsigned index, std::unique_ptr<flow::SessionTable> sessions,
                 const base::Nanos* replay_time);
+  void read_clock() noexcept;  // for this turn
 
   Shared& shared;
   const unsigned index;
   Clock clock;
-  base::Ticks now_ticks = 0;
-  base::Nanos now = 0;
+  base::Ticks now_ticks = 0;                 // steady
+  base::Nanos now = 0;                       // wall clock
   const EngineSnapshot* snapshot = nullptr;  // borrowed for one turn
 
   packet::Burst burst;

@@ -35,6 +35,9 @@ struct MetricFamily {
     "Bytes sent by a port.", "port")                                                               \
   X(PortReceiveMissed, "merlon_port_receive_missed_packets_total", Counter, "packets",             \
     "Packets lost before a worker saw them: no descriptor or no packet buffer was free.", "port")  \
+  X(PortReceiveRingFull, "merlon_port_receive_ring_full_packets_total", Counter, "packets",        \
+    "Of the missed packets those that found the receive ring full: a worker came too late.",       \
+    "port")                                                                                        \
   X(PortReceiveErrors, "merlon_port_receive_error_packets_total", Counter, "packets",              \
     "Packets that the device received with an error.", "port")                                     \
   X(PortTransmitErrors, "merlon_port_transmit_error_packets_total", Counter, "packets",            \
@@ -71,6 +74,10 @@ struct MetricFamily {
     "Turns of the worker loop, busy or idle.", "worker,kind")                                      \
   X(WorkerBusySeconds, "merlon_worker_busy_seconds_total", Counter, "seconds",                     \
     "Time that a worker spent in turns that had work.", "worker")                                  \
+  X(WorkerLateTurns, "merlon_worker_late_turns_total", Counter, "turns",                           \
+    "Turns that took longer than 10 ms: something kept the worker from running.", "worker")        \
+  X(WorkerLateSeconds, "merlon_worker_late_seconds_total", Counter, "seconds",                     \
+    "Time that a worker spent in these turns.", "worker")                                          \
   X(WorkerSeconds, "merlon_worker_turn_seconds_total", Counter, "seconds",                         \
     "Time that a worker spent in all turns; the busy share is the quotient of the two.", "worker") \
   X(WorkerBurst, "merlon_worker_burst_packets", Histogram, "packets",                              \

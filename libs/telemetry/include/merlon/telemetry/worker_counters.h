@@ -40,6 +40,8 @@ namespace merlon::telemetry {
   X(busy_turns, "turns of the worker loop that had work")                                \
   X(idle_turns, "turns of the worker loop that had none")                                \
   X(busy_cycles, "TSC ticks spent in busy turns")                                        \
+  X(late_turns, "turns that took longer than 10 ms: the worker was kept from running")   \
+  X(late_cycles, "TSC ticks spent in these")                                             \
   X(cycles, "TSC ticks spent in all turns")
 
 // Buckets of packets per burst: 1, 2, 3-4, 5-8, 9-16, 17-32, 33-64.
