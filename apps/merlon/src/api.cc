@@ -47,6 +47,25 @@ client::Value value_of(const json& v) {
   return std::monostate{};
 }
 
+// Columns and the one row's cells of a document; lists become one text.
+void add_fields(const json& object, const std::string& before, client::Table& table) {
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = before + key;
+    if (value.is_object()) {
+      add_fields(value, name + ".", table);
+      continue;
+    }
+    std::string list;
+    if (value.is_array())
+      for (const json& item : value)
+        list += (list.empty() ? "" : "; ") +
+                (item.is_string() ? item.get<std::string>()
+                                  : item.dump(-1, ' ', false, json::error_handler_t::replace));
+    table.columns.push_back({.name = name, .title = name});
+    table.rows.front().push_back(value.is_array() ? client::Value(list) : value_of(value));
+  }
+}
+
 // What an answer with an error status says. With "text" it is a check's findings, which have their
 // own form.
 int tell_error(const Invocation& call, int status, const std::string& body, json& answer) {
@@ -227,6 +246,23 @@ int print_table(const Invocation& call, const client::Table& table) {
   if (!options) return fail(call, options.error());
   const auto done = client::write_table(table, *options, call.output->data);
   return done ? static_cast<int>(kDone) : fail(call, done.error());
+}
+
+int print_document(const Invocation& call, const json& document,
+                   const std::function<std::string()>& text) {
+  const auto format = wanted_format(call);
+  if (!format) return fail(call, format.error());
+  if (*format == Format::kCsv) {
+    client::Table table{"document", {}, {{}}};
+    add_fields(document, "", table);
+    return print_table(call, table);
+  }
+  const bool is_line = *format == Format::kJsonLines;
+  call.print(*format == Format::kJson || is_line
+                 ? document.dump(is_line ? -1 : 2, ' ', false, json::error_handler_t::replace) +
+                       "\n"
+                 : text());
+  return kDone;
 }
 
 int print_list(const Invocation& call, const std::string& target) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,10 @@ base::Result<client::WriterOptions> writer_options(const Invocation& call);
 int print_list(const Invocation& call, const std::string& target);
 // The same from a table at hand.
 int print_table(const Invocation& call, const client::Table& table);
+// A document that is no list: `text` for a person, else JSON, JSON on one line, or CSV with one row
+// whose columns are the document's fields ("effect.examined").
+int print_document(const Invocation& call, const nlohmann::json& document,
+                   const std::function<std::string()>& text);
 // A list from the API as a table, at most `limit` rows.
 int fetch_table(const Invocation& call, const std::string& target, std::size_t limit,
                 client::Table& table);

@@ -42,7 +42,11 @@ std::vector<const Option*> options_of(const Command* command) {
     for (const Option& o : command->options) all.push_back(&o);
   if (command != nullptr && command->has_list)
     for (const Option& o : list_options()) all.push_back(&o);
-  for (const Option& o : global_options()) all.push_back(&o);
+  // A command's own word for what all have.
+  for (const Option& o : global_options())
+    if (command == nullptr ||
+        std::ranges::find(command->options, o.name, &Option::name) == command->options.end())
+      all.push_back(&o);
   return all;
 }
 
@@ -217,6 +221,7 @@ int run(std::span<const std::string> words, const Output& output) {
     return kUsage;
   }
   call->output = &output;
+  if (const auto format = wanted_format(*call); !format) return fail(*call, format.error());
   if (call->has("--help")) {
     // merlond tells its own options.
     if (call->command != nullptr && call->command->is_passed) return call->command->run(*call);

@@ -11,6 +11,11 @@ const Option kConfigFile{.name = "--config",
                          .value = "FILE",
                          .help = "configuration file",
                          .complete = Complete::kFile};
+const Option kDocument{.name = "--output",
+                       .letter = 'o',
+                       .value = "FORMAT",
+                       .help = "table, json or jsonl",
+                       .complete = Complete::kFormat};
 const Option kAuthor{
     .name = "--author", .value = "NAME", .help = "who does it; default: your login"};
 const Option kComment{.name = "--comment", .value = "TEXT", .help = "why, for the history"};
@@ -53,7 +58,17 @@ std::vector<Command> daemon_commands() {
        .details =
            "Exit code 3 when it has errors. `merlon config check` asks a running daemon instead.",
        .complete = Complete::kFile,
-       .options = {kConfigFile},
+       .options = {kConfigFile, kDocument},
+       .is_passed = true,
+       .run = run_daemon},
+      {.path = "doctor",
+       .arguments = "[-c FILE]",
+       .help = "look whether this host is fit for a configuration, and say what mends it",
+       .details =
+           "Cores, clock, memory, huge pages, rights, ports, files. Changes nothing. -o json "
+           "for programs.\nExit code 3 when something does not work as configured.",
+       .complete = Complete::kFile,
+       .options = {kConfigFile, kDocument},
        .is_passed = true,
        .run = run_daemon},
       {.path = "explain",
@@ -288,8 +303,8 @@ std::vector<Command> lab_commands() {
        .is_passed = true,
        .run = run_lab},
       {.path = "lab baseline",
-       .arguments = "save|check DIR",
-       .help = "keep a run as baseline, or judge one by it; exit code 1 when worse",
+       .arguments = "save DIR|list|check DIR",
+       .help = "keep a run as baseline, list these, or judge a run by one; exit code 1 when worse",
        .complete = Complete::kFile,
        .options = {{.name = "--store",
                     .value = "DIR",

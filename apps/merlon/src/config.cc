@@ -64,13 +64,9 @@ base::Result<json> candidate_body(const Invocation& call) {
   return json{{"files", std::move(list)}};
 }
 
-void print_json(const Invocation& call, const json& document) {
-  call.print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
-}
-
-bool wants_json(const Invocation& call) {
-  const std::string format = call.value("--output", "table");
-  return format == "json" || format == "jsonl";
+bool wants_text(const Invocation& call) {
+  const auto format = wanted_format(call);
+  return format && *format <= client::Format::kWide;
 }
 
 std::string_view trim(std::string_view text) {
@@ -183,10 +179,7 @@ int write_candidate(const Invocation& call, const std::string& path) {
 }
 
 int tell_check(const Invocation& call, const json& answer, const std::string& path) {
-  if (wants_json(call)) {
-    print_json(call, answer);
-    return kDone;
-  }
+  if (!wants_text(call)) return print_document(call, answer, {});
   std::string text = answer.value("text", "");
   while (text.ends_with('\n')) text.pop_back();
   if (!text.empty()) call.output->messages(text);
@@ -200,7 +193,7 @@ int check_file(const Invocation& call, const std::string& path) {
   if (!body) return fail(call, body.error());
   json answer;
   const int code = call_api(call, post("/api/v1/config/check", *body), answer);
-  if (code == kCheckFailed && wants_json(call)) print_json(call, answer);
+  if (code == kCheckFailed && !wants_text(call)) print_document(call, answer, {});
   return code == kDone ? tell_check(call, answer, path) : code;
 }
 
@@ -301,26 +294,26 @@ int config_diff(const Invocation& call) {
   json answer;
   const int code = call_api(call, post("/api/v1/config/diff", *body), answer);
   if (code != kDone) return code;
-  if (wants_json(call)) {
-    print_json(call, answer);
-  } else {
-    call.print(diff_text(answer));
-  }
-  return kDone;
+  return print_document(call, answer, [&answer] { return diff_text(answer); });
 }
 
 namespace {
+
+void tell_warnings(const Invocation& call, const json& answer) {
+  const auto warnings = answer.find("warnings");
+  if (warnings == answer.end() || !warnings->is_array() || warnings->empty()) return;
+  const std::size_t count = warnings->size();
+  call.message(fmt::format("{} warning{}: merlon config check {} shows {}", count,
+                           count == 1 ? "" : "s", candidate_path(call),
+                           count == 1 ? "it" : "them"));
+}
 
 int tell_commit(const Invocation& call, const client::HttpRequest& request) {
   json answer;
   const int code = call_api(call, request, answer);
   if (code != kDone) return code;
-  if (wants_json(call)) {
-    print_json(call, answer);
-  } else {
-    call.print(commit_text(answer));
-  }
-  return kDone;
+  if (request.target.ends_with("/commit") && wants_text(call)) tell_warnings(call, answer);
+  return print_document(call, answer, [&answer] { return commit_text(answer); });
 }
 
 }  // namespace
@@ -348,11 +341,8 @@ int config_confirm(const Invocation& call) {
   const int code =
       call_api(call, post("/api/v1/config/confirm", {{"author", author_of(call)}}), answer);
   if (code != kDone) return code;
-  if (wants_json(call)) {
-    print_json(call, answer);
-  } else {
-    call.message(fmt::format("revision {} is confirmed", number(answer, "revision")));
-  }
+  if (!wants_text(call)) return print_document(call, answer, {});
+  call.message(fmt::format("revision {} is confirmed", number(answer, "revision")));
   return kDone;
 }
 

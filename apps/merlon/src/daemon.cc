@@ -54,8 +54,7 @@ int run_daemon(const Invocation& call) {
 
 int config_explain(const Invocation& call) {
   std::vector<std::string> words{"explain-key"};
-  if (call.value("--output", "table").starts_with("json"))
-    words.insert(words.end(), {"-o", "json"});
+  words.insert(words.end(), {"-o", call.value("--output", "table")});
   words.insert(words.end(), call.words.begin(), call.words.end());
   return become(call, "merlond", std::move(words));
 }

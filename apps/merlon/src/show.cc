@@ -42,16 +42,6 @@ base::Result<std::string> filter_query(const Invocation& call) {
   return text.empty() ? std::string() : "?filter=" + client::percent_encode(text);
 }
 
-bool wants_json(const Invocation& call) {
-  const std::string format = call.value("--output", "table");
-  return format == "json" || format == "jsonl";
-}
-
-void print_json(const Invocation& call, const json& document) {
-  const bool is_line = call.value("--output") == "jsonl";
-  call.print(document.dump(is_line ? -1 : 2, ' ', false, json::error_handler_t::replace) + "\n");
-}
-
 int write_file(const Invocation& call, const std::string& path, const std::string& bytes) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   std::string_view left = bytes;
@@ -110,27 +100,21 @@ int show_config(const Invocation& call) {
     target += "?revision=" + client::percent_encode(call.value("--revision"));
   json answer;
   if (const int code = call_api(call, get(target), answer); code != kDone) return code;
-  if (wants_json(call)) {
-    print_json(call, answer);
-  } else {
+  return print_document(call, answer, [&] {
     std::string text = answer.value(call.has("--canonical") ? "canonical" : "text", std::string());
     if (!text.ends_with('\n')) text += '\n';
-    call.print(text);
-  }
-  return kDone;
+    return text;
+  });
 }
 
-int show_status(const Invocation& call) {
-  json s;
-  if (const int code = call_api(call, get("/api/v1/status"), s); code != kDone) return code;
-  if (wants_json(call)) {
-    print_json(call, s);
-    return kDone;
-  }
+namespace {
+
+std::string status_text(const json& s) {
   const auto uptime = s.find("uptime_seconds");
   const double seconds = uptime != s.end() && uptime->is_number() ? uptime->get<double>() : 0;
-  const auto line = [&call](std::string_view name, const std::string& text) {
-    call.print(fmt::format("{:<14} {}\n", name, text));
+  std::string out;
+  const auto line = [&out](std::string_view name, const std::string& text) {
+    out += fmt::format("{:<14} {}\n", name, text);
   };
   line("name", text_or(s, "name", "-"));
   line("version", text_or(s, "version", "-"));
@@ -144,7 +128,15 @@ int show_status(const Invocation& call) {
   if (const auto warnings = s.find("warnings"); warnings != s.end() && warnings->is_array())
     for (const json& w : *warnings)
       if (w.is_string()) line("warning", client::printable(w.get<std::string>()));
-  return kDone;
+  return out;
+}
+
+}  // namespace
+
+int show_status(const Invocation& call) {
+  json s;
+  if (const int code = call_api(call, get("/api/v1/status"), s); code != kDone) return code;
+  return print_document(call, s, [&s] { return status_text(s); });
 }
 
 int clear_sessions(const Invocation& call) {
@@ -160,12 +152,10 @@ int clear_sessions(const Invocation& call) {
   request.method = "DELETE";
   json answer;
   if (const int code = call_api(call, request, answer); code != kDone) return code;
-  if (wants_json(call)) {
-    print_json(call, answer);
-  } else {
-    const std::uint64_t cleared = answer.value("cleared", std::uint64_t{0});
-    call.message(fmt::format("{} session{} ended", cleared, cleared == 1 ? "" : "s"));
-  }
+  if (const auto format = wanted_format(call); !format || *format > client::Format::kWide)
+    return print_document(call, answer, {});
+  const std::uint64_t cleared = answer.value("cleared", std::uint64_t{0});
+  call.message(fmt::format("{} session{} ended", cleared, cleared == 1 ? "" : "s"));
   return kDone;
 }
 
@@ -188,25 +178,24 @@ int explain(const Invocation& call) {
   if (const int code = call_api(call, post("/api/v1/explain", {{"words", call.words}}), answer);
       code != kDone)
     return code;
-  if (wants_json(call)) {
-    print_json(call, answer);
-  } else {
-    call.print(client::explain_text(answer));
-  }
-  return kDone;
+  return print_document(call, answer, [&answer] { return client::explain_text(answer); });
 }
 
 int print_version(const Invocation& call) {
-  call.print("merlon " MERLON_VERSION "\n");
   Invocation question = call;
   const Output silent{[](std::string_view) { return true; }, [](std::string_view) {}, false};
   question.output = &silent;
   if (!question.has("--timeout")) question.options["--timeout"] = {"500ms"};
-  json s;
-  if (call_api(question, get("/api/v1/status"), s) == kDone)
-    call.print(fmt::format("daemon {} ({})\n", text_or(s, "version", "unknown"),
-                           text_or(s, "source_revision", "unknown")));
-  return kDone;
+  json s, versions{{"client", MERLON_VERSION}, {"daemon", nullptr}};
+  std::string text = "merlon " MERLON_VERSION "\n";
+  if (call_api(question, get("/api/v1/status"), s) == kDone) {
+    versions["daemon"] = s.value("version", json());
+    versions["daemon_source_revision"] = s.value("source_revision", json());
+    const std::string source = text_or(s, "source_revision", "");
+    text += fmt::format("daemon {}{}\n", text_or(s, "version", "unknown"),
+                        source.empty() ? "" : " (" + source + ")");
+  }
+  return print_document(call, versions, [&text] { return text; });
 }
 
 }  // namespace merlon::cli

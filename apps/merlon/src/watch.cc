@@ -205,6 +205,11 @@ int watch(const Invocation& call) {
   if (!interval || *interval < 100 || *interval > 3'600'000)
     return fail(call, {base::Errc::kInvalidValue, "--interval must be from 100ms to 1h"});
   const std::string format = call.value("--output", "table");
+  if (format == "csv")
+    return fail(call, {base::Errc::kInvalidValue,
+                       "a picture is no list: csv can't show it",
+                       {},
+                       "table, json or jsonl; `merlon show` makes lists"});
   const bool is_json = format == "json" || format == "jsonl";
   const bool is_once = call.has("--once");
   if (!is_once && !is_json && call.output->is_terminal && ::isatty(STDIN_FILENO) == 1)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "command.h"
 #include "fake_runtime.h"
@@ -117,6 +118,8 @@ TEST_F(Cli, ClearExplainStatus) {
   EXPECT_NE(data_.find("up             2h4m\n"), std::string::npos);
   EXPECT_EQ(merlon({"version"}), kDone);
   EXPECT_NE(data_.find("daemon 0.1.0 (abc1234)\n"), std::string::npos);
+  EXPECT_EQ(merlon({"version", "-o", "json"}), kDone);
+  EXPECT_EQ(json::parse(data_)["daemon"], "0.1.0");
 }
 
 TEST_F(Cli, DroppedPackets) {
@@ -176,6 +179,82 @@ TEST_F(Cli, EditWritesTheCandidateAndChecksIt) {
   ::setenv("VISUAL", "false", 1);
   EXPECT_EQ(merlon({"config", "edit", path}), kFailed);
   ::unsetenv("VISUAL");
+}
+
+// Fields of a line of CSV.
+std::size_t field_count(const std::string& line) {
+  std::size_t count = 1;
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (c == ',' && !is_quoted) ++count;
+  }
+  return count;
+}
+
+TEST_F(Cli, EveryAnswerComesInEveryFormat) {
+  const std::string path = file("c.yaml", "version: 1\n");
+  runtime_.commit_answer.report.emplace();
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{"show", "ports"},
+        {"show", "workers"},
+        {"show", "sessions"},
+        {"show", "policy"},
+        {"show", "drops"},
+        {"show", "drops", "--packets"},
+        {"show", "pools"},
+        {"show", "config"},
+        {"show", "status"},
+        {"config", "history"},
+        {"config", "show"},
+        {"config", "check", path},
+        {"config", "diff", path},
+        {"config", "commit", path},
+        {"config", "confirm"},
+        {"config", "rollback", "40"},
+        {"clear", "sessions", "port=23"},
+        {"explain", "packet", "lan", "10.0.0.5:40000", "192.0.2.9:23", "tcp"}}) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    const auto as = [&](const char* format) {
+      Words all = words;
+      all.insert(all.end(), {"-o", format});
+      return merlon(all);
+    };
+    EXPECT_EQ(as("table"), kDone);
+    EXPECT_FALSE(data_.empty() && messages_.empty());
+    EXPECT_EQ(as("json"), kDone);
+    EXPECT_FALSE(json::parse(data_, nullptr, false).is_discarded()) << data_;
+    EXPECT_EQ(as("jsonl"), kDone);
+    std::istringstream lines(data_);
+    unsigned count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+      EXPECT_TRUE(json::parse(line, nullptr, false).is_object()) << line;
+    EXPECT_GE(count, 1U);
+    EXPECT_EQ(as("csv"), kDone);
+    std::istringstream rows(data_);
+    std::string head, row;
+    ASSERT_TRUE(std::getline(rows, head) && std::getline(rows, row)) << data_;
+    const bool is_plain = data_.find("\n\"") == std::string::npos &&
+                          data_.find("version: 1") == std::string::npos;  // no lines in cells
+    if (is_plain) {
+      EXPECT_EQ(field_count(row), field_count(head)) << data_;
+    }
+    const std::size_t asked = runtime_.calls.size();
+    EXPECT_EQ(as("xml"), kUsage);
+    EXPECT_EQ(runtime_.calls.size(), asked);  // nothing was done before the complaint
+  }
+  EXPECT_EQ(merlon({"show", "status", "-o", "csv", "--columns", "name,config_revision"}), kUsage);
+  EXPECT_EQ(merlon({"watch", "--once", "-o", "csv"}), kUsage);
+}
+
+TEST_F(Cli, CommitTellsThatThereAreWarnings) {
+  const std::string path = file("c.yaml", "version: 1\n");
+  runtime_.commit_answer.report.emplace();
+  runtime_.commit_answer.report->warnings = {
+      {base::Errc::kInvalidValue, "rule \"b\" never decides", {path, 1, 1, 2}, "", ""}};
+  EXPECT_EQ(merlon({"config", "commit", path}), kDone);
+  EXPECT_EQ(messages_, "1 warning: merlon config check " + path + " shows it\n");
 }
 
 TEST_F(Cli, WatchOnce) {

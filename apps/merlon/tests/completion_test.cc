@@ -41,6 +41,9 @@ TEST(Complete, OptionsAndTheirValues) {
   EXPECT_EQ(fitting({"config", "commit", "--base", ""}), (Words{"41", "42"}));
   EXPECT_EQ(fitting({"show", "drops", "--reason", "pol"}), (Words{"policy_deny"}));
   EXPECT_EQ(fitting({"show", "drops", "--pcap", "x"}), (Words{":files"}));
+  EXPECT_EQ(fitting({"doctor", "--o"}), (Words{"--output"}));  // once
+  EXPECT_EQ(fitting({"doctor", "-c"}), Words{});
+  EXPECT_EQ(fitting({"do"}), (Words{"doctor"}));
   EXPECT_EQ(fitting({"-o", "json", "show", "po"}), (Words{"ports", "policy", "pools"}));
 }
 
