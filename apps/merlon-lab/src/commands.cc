@@ -5,6 +5,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "merlon/lab_device/device.h"
@@ -34,6 +35,17 @@ int report_command(const std::string& folder, Language language) {
   return problems.empty() ? kDone : kFailed;
 }
 
+namespace {
+
+// Where no row has a partner nothing was compared: that must not read as "nothing got worse".
+int exit_code_of(const Comparison& comparison) {
+  const bool has_rows = std::any_of(comparison.runs.begin(), comparison.runs.end(),
+                                    [](const RunComparison& run) { return !run.rows.empty(); });
+  return has_rows || comparison.exit_code() != kDone ? comparison.exit_code() : kRefused;
+}
+
+}  // namespace
+
 int compare_command(const std::vector<std::string>& folders, bool is_forced,
                     const std::string& html, Language language) {
   std::vector<Run> runs;
@@ -50,7 +62,7 @@ int compare_command(const std::vector<std::string>& folders, bool is_forced,
   if (!html.empty())
     if (auto written = write_comparison(*comparison, html, {language}); !written)
       return fail(written.error());
-  return comparison->exit_code();
+  return exit_code_of(*comparison);
 }
 
 int baseline_save_command(const std::string& folder, const std::string& store) {
@@ -89,7 +101,7 @@ int baseline_check_command(const std::string& folder, const std::string& store, 
   auto comparison = check_baseline(store, *run, options);
   if (!comparison) return fail(comparison.error());
   fmt::print("{}", render_comparison(*comparison, terminal_options(language)));
-  return comparison->exit_code();
+  return exit_code_of(*comparison);
 }
 
 int clean_command() {
