@@ -64,10 +64,6 @@ def row(got, name):
     return next(r for r in got["rows"] if r["id"] == name)
 
 
-def stamps(got, name):
-    return [t["stamp"] for t in got["trials"] if t["spec"]["row"] == name]
-
-
 # The calibration has six trials and those of a row follow; a second into the fourth the device is still there.
 CALIBRATION = 6
 
@@ -81,9 +77,10 @@ def test_device_dies(context):
         check_equal(process.wait(timeout=90), 0, "exit code")
         got = result(out)
         check_equal(row(got, "merlon")["state"], "done", "state of the row whose device died once")
-        check_equal(stamps(got, "merlon").count("failed"), 1, "failed trials")
-        failed = next(t for t in got["trials"] if t["stamp"] == "failed")
-        check(any("died" in reason for reason in failed["stamp_reasons"]), "the trial says that the device died")
+        # A machine full of others' work may have starved another trial.
+        failed = [t for t in got["trials"] if t["stamp"] == "failed" and t["spec"]["row"] == "merlon"]
+        died = [t for t in failed if any("died" in reason for reason in t["stamp_reasons"])]
+        check_equal(len(died), 1, f"trials that say that the device died, of {len(failed)} failed ones")
         check_in("started again", (out / "journal.jsonl").read_text(), "journal")
         check_equal(row(got, "cable")["state"], "done", "state of the next row")
         check_equal(runs.namespaces(), [], "namespaces left")
