@@ -307,10 +307,11 @@ def test_iperf3_sees_the_same_loss(context):
             wait_for(lambda: lab.ping(count=1).returncode == 0, 10, "the bridge passes")
             words = ["--kind", "af_packet", "--a", "eth0", "--b", "eth0", "--ns-a", lab.spaces["c"], "--ns-b", lab.spaces["s"]]
             ours = json.loads(run([program, *words, "--seconds", 1, "--size", 1046, 1000]).stdout)
-            check_equal(ours["offered"], 1000, "frames that the laboratory offered")
-            check_equal(ours["lost"], 1000 // every, "frames that the laboratory lost")
+            check(ours["offered"] > every, f"frames that the laboratory offered: {ours}")
+            check_equal(ours["lost"], ours["offered"] // every, "frames that the laboratory lost")
             lab.serve("s", "iperf3", "-s", "-1", tcp=5201)
-            said = lab.run_in("c", "iperf3", "-c", SERVER4, "-u", "-b", 8_000_000, "-l", 1000, "-t", 1, "-J", seconds=30)
+            # So few and small that all of them fit the server's socket, should it be kept from its core.
+            said = lab.run_in("c", "iperf3", "-c", SERVER4, "-u", "-b", 80_000, "-l", 100, "-t", 3, "-J", seconds=30)
             theirs = json.loads(said.stdout)["end"]["sum"]
             # The server's answer to the first datagram, and what is lost at the very end, are nobody's.
             check(abs(theirs["lost_packets"] - theirs["packets"] / every) <= 2, f"iperf3 lost one in {every}: {theirs}")
