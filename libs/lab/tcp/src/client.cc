@@ -16,6 +16,9 @@ constexpr std::uint32_t kTuplesTried = 1024;
 constexpr Nanos kSampleEvery = 10'000'000;
 // A schedule's end is not stretched: what could not be opened so long after it never is.
 constexpr Nanos kScheduleGrace = 50'000'000;
+// Handshakes under way while a number is held: more than an end can sign would only age and be sent
+// again.
+constexpr std::uint64_t kMostSecuring = 256;
 
 Nanos to_nanos(double seconds) noexcept { return static_cast<Nanos>(seconds * 1e9); }
 
@@ -130,11 +133,17 @@ void Client::open_held(Nanos now) noexcept {
   const double most = std::max(rate * 0.01, 16.0);
   credit_ = std::min(credit_ + static_cast<double>(now - credit_at_) * 1e-9 * rate, most);
   credit_at_ = now;
-  for (unsigned n = 0; n < kOpeningsPerTurn && credit_ >= 1 && open_count_ < spec_.concurrent;
+  for (unsigned n = 0;
+       n < kOpeningsPerTurn && credit_ >= 1 && open_count_ < spec_.concurrent && may_secure_more();
        ++n) {
     credit_ -= 1;
     if (!open(now, now)) return;
   }
+}
+
+bool Client::may_secure_more() const noexcept {
+  const Cohort& all = tally_.all;
+  return tls_ == nullptr || all.attempted - all.handshakes - unsecured_ends_ < kMostSecuring;
 }
 
 // From the end of sustain on the number falls in a straight line to nothing.
@@ -174,6 +183,7 @@ bool Client::open(Nanos intended, Nanos now) noexcept {
   }
   if (c == nullptr) {
     ++all.outcomes[static_cast<std::size_t>(Outcome::kTableFull)];
+    ++unsecured_ends_;
     if (is_sustained) ++tally_.sustain.outcomes[static_cast<std::size_t>(Outcome::kTableFull)];
     count(now, &Second::failed, std::uint64_t{1});
     return false;

@@ -303,6 +303,7 @@ void Client::end(Connection& c, Outcome outcome, Nanos now) noexcept {
   if (outcome == Outcome::kReset) count(now, &Second::resets, std::uint64_t{1});
   if (c.is(Connection::kIsEnding)) --ending_count_;
   --open_count_;
+  if (c.tls == nullptr || !c.tls->is_established()) ++unsecured_ends_;
   close_tls(c);
   // Its entry in the wheel stays until it is due; a connection opened in this place meanwhile finds
   // it there.

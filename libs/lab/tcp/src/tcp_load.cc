@@ -37,6 +37,8 @@ constexpr Nanos kSettle = 20'000'000;
 // Servers go on turning so long after the last client has ended, so that both count the same.
 constexpr Nanos kLinger = 100'000'000;
 constexpr Nanos kProgressEvery = 100'000'000;
+// Of fewer, what the heap keeps for later would be taken for theirs.
+constexpr double kEndsToWeigh = 100;
 
 class TscLoadClock final : public LoadClock {
  public:
@@ -95,6 +97,10 @@ base::Result<void> add_tls(tcp::Role& role, const TlsSpec& spec, TlsSide side) {
   role.use_tls(std::move(*context));
   return {};
 }
+
+// OpenSSL takes and gives back buffers of records all the time; the heap's end would go to the
+// kernel and come back cleared with each of them.
+void keep_heap() noexcept { mallopt(M_TRIM_THRESHOLD, 256 << 20); }
 
 // Bytes of the heap in use, all threads'.
 double heap_in_use() noexcept { return static_cast<double>(mallinfo2().uordblks); }
@@ -246,7 +252,7 @@ void Load::weigh(Nanos elapsed_now) {
   if (weigh_at == 0 || elapsed_now < weigh_at) return;
   weigh_at = 0;
   const double ends = client->open_count() * (server != nullptr ? 2.0 : 1.0);
-  if (ends > 0) memory_per_end = std::max(0.0, heap_in_use() - heap_before) / ends;
+  if (ends >= kEndsToWeigh) memory_per_end = std::max(0.0, heap_in_use() - heap_before) / ends;
 }
 
 void Load::run_client(LoadClock& clock, bool turns_server, const std::atomic<bool>& stop,
@@ -404,6 +410,7 @@ base::Result<TrialResult> TcpLoadImpl::run(const TcpLoadSpec& spec, const std::a
     return make_error(base::Errc::kInvalidValue,
                       "clients without our servers need to know where to send",
                       "give client_next_hop or server_mac");
+  if (spec.tls.is_on()) keep_heap();
   Load load(spec, settings_);
   if (auto r = load.make(client_.get(), server_.get()); !r) return r.error();
   const double started = static_cast<double>(base::wall_clock_now()) * 1e-9;

@@ -123,8 +123,8 @@ TlsStep TlsChannel::accept_protocol() noexcept {
   unsigned size = 0;
   SSL_get0_alpn_selected(ssl_, &name, &size);
   const std::string_view chosen(reinterpret_cast<const char*>(name), size);
-  is_established_ = true;
-  if (chosen.empty() || chosen == kProtocol) return TlsStep::kDone;
+  is_established_ = chosen.empty() || chosen == kProtocol;
+  if (is_established_) return TlsStep::kDone;
   failure_ = TlsFailure::kBadRecord;
   return TlsStep::kFailed;
 }

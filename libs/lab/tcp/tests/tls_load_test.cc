@@ -169,6 +169,23 @@ TEST(TlsLoad, HoldsANumberOfConnectionsInLittleMemory) {
   EXPECT_TRUE(judge_rfc9411(r).has_passed) << testing::PrintToString(r.kpis);
 }
 
+TEST(TlsLoad, HoldingBeginsNoMoreHandshakesThanItAwaits) {
+  Bench b;
+  b.link.watch([](unsigned direction, base::ByteSpan bytes) {
+    Frame f;
+    return direction == 0 || read_frame(bytes, true, f) != FrameKind::kTcp ||
+           f.segment.payload.empty();
+  });
+  TcpLoadSpec s = small_spec();
+  s.connections_per_s = 2000;
+  s.concurrent = 1000;
+  s.transaction_timeout_s = s.drain_s = 30;
+  s.retries = 10;
+  const TrialResult r = b.run(s);
+  EXPECT_EQ(r.kpis.at("concurrent_max"), 256);
+  EXPECT_EQ(r.kpis.at("attempted"), 256);
+}
+
 // Reads the frame when it is a segment with payload in this direction.
 bool is_payload(unsigned direction, unsigned wanted, base::ByteSpan bytes, Frame& f) {
   return direction == wanted && read_frame(bytes, true, f) == FrameKind::kTcp &&

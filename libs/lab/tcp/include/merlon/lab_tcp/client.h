@@ -51,6 +51,7 @@ class Client final : public Role {
   void open_held(base::Nanos now) noexcept;
   bool open(base::Nanos intended, base::Nanos now) noexcept;
   void close_held(base::Nanos now) noexcept;
+  [[nodiscard]] bool may_secure_more() const noexcept;
   Connection* find(std::uint32_t local_ip, std::uint16_t local_port, std::uint32_t remote_ip,
                    std::uint16_t remote_port) noexcept;
   void address(Connection& c, std::uint32_t tuple) noexcept;
@@ -112,6 +113,7 @@ class Client final : public Role {
   base::Nanos credit_at_ = 0;
   std::uint32_t ending_count_ = 0, close_cursor_ = 0;
   std::uint64_t not_opened_ = 0;
+  std::uint64_t unsecured_ends_ = 0;  // connections that ended before TLS was established
 
   base::Nanos start_ = 0, sustain_start_ = 0, sustain_end_ = 0, end_ = 0, give_up_ = 0;
   base::Nanos sample_at_ = 0;
