@@ -55,7 +55,7 @@ class Rows {
     add("https_rate", fmt::format("-{:g}k", kib), kind,
         {fmt::format("handshakes, {:g} KiB objects", kib),
          fmt::format("рукопожатия, объекты {:g} КиБ", kib)},
-        "rfc9411.https_rate", {{"object_kib", kib}, {"cps", 400}, {"search_s", 20}});
+        "rfc9411.https_rate", {{"object_kib", kib}, {"cps", 150}, {"search_s", 20}});
   }
 
  private:
