@@ -117,6 +117,40 @@ MetricChange change_of(const std::string& name, const DigestMetric& a, const Dig
   return m;
 }
 
+std::vector<std::string> parts_of(const std::string& key) {
+  std::vector<std::string> out(1);
+  for (const char c : key)
+    if (c == '|')
+      out.emplace_back();
+    else
+      out.back().push_back(c);
+  return out;
+}
+
+// Parts of `key` that `other` has not; how long trials are, is told in words.
+Text parts_apart(const std::string& key, const std::string& other) {
+  const std::vector<std::string> theirs = parts_of(other);
+  Text out;
+  for (const std::string& part : parts_of(key)) {
+    if (std::find(theirs.begin(), theirs.end(), part) != theirs.end()) continue;
+    const Text told = part.starts_with("s=") ? joined({"trials of ", "испытания по "},
+                                                      same(part.substr(2) + "\u00a0s"))
+                                             : same(part);
+    out = out.en.empty() ? told : joined(joined(out, same(", ")), told);
+  }
+  return out;
+}
+
+// Rows of one title in both lists are the same to a reader: say why they are no pair.
+void tell_apart(RunComparison& run) {
+  for (Unpaired& a : run.only_in_base)
+    for (Unpaired& b : run.only_in_other) {
+      if (a.title.en != b.title.en || !a.apart.en.empty() || !b.apart.en.empty()) continue;
+      a.apart = parts_apart(a.key, b.key);
+      b.apart = parts_apart(b.key, a.key);
+    }
+}
+
 }  // namespace
 
 Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b) {
@@ -153,14 +187,15 @@ RunComparison compare_digests(const Digest& base, const Digest& other,
   for (const DigestRow& row : base.rows) {
     const DigestRow* partner = find_row(other, row.key);
     if (partner == nullptr)
-      out.only_in_base.push_back({row.key, row.title});
+      out.only_in_base.push_back({row.key, row.title, {}});
     else if (row.configuration != partner->configuration)
       out.differences.push_back({"device configuration of " + row.title.en, row.configuration,
                                  partner->configuration,
                                  !row.configuration.empty() && !partner->configuration.empty()});
   }
   for (const DigestRow& row : other.rows)
-    if (find_row(base, row.key) == nullptr) out.only_in_other.push_back({row.key, row.title});
+    if (find_row(base, row.key) == nullptr) out.only_in_other.push_back({row.key, row.title, {}});
+  tell_apart(out);
   out.is_refused =
       !options.is_forced && std::any_of(out.differences.begin(), out.differences.end(),
                                         [](const Difference& d) { return d.is_blocking; });

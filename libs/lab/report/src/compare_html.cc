@@ -144,12 +144,11 @@ void append_unpaired(const Text& title, const std::vector<Unpaired>& rows, std::
   out.append("<details><summary>")
       .append(both(title))
       .append(fmt::format(" ({})</summary><ul>", rows.size()));
-  for (const Unpaired& row : rows)
-    out.append("<li>")
-        .append(both(row.title))
-        .append(" <small>")
-        .append(escape(row.key))
-        .append("</small></li>");
+  for (const Unpaired& row : rows) {
+    out.append("<li>").append(both(row.title));
+    if (!row.apart.en.empty()) out.append(" (").append(both(row.apart)).append(")");
+    out.append(" <small><code>").append(escape(row.key)).append("</code></small></li>");
+  }
   out.append("</ul></details>\n");
 }
 

@@ -110,11 +110,16 @@ class Writer {
            Colour::kSoft);
   }
 
+  void partner(const Text& where, const Unpaired& row) {
+    const std::string apart = row.apart.en.empty() ? "" : " (" + say(row.apart) + ")";
+    line(say(where) + say(row.title) + apart, Colour::kSoft);
+  }
+
   void partners(const RunComparison& run) {
     for (const Unpaired& row : run.only_in_base)
-      line(say({"only in the base: ", "только в основе: "}) + say(row.title), Colour::kSoft);
+      partner({"only in the base: ", "только в основе: "}, row);
     for (const Unpaired& row : run.only_in_other)
-      line(say({"only in the other: ", "только в другом: "}) + say(row.title), Colour::kSoft);
+      partner({"only in the other: ", "только в другом: "}, row);
   }
 
   const Comparison& comparison_;

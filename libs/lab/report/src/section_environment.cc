@@ -139,15 +139,38 @@ void append_stamps(const Run& run, std::string& out) {
   out.append("</ul>\n");
 }
 
+// Rows that were not done, together where the reason is the same.
+struct Absent {
+  Text why;
+  std::vector<const Row*> rows;
+};
+
+std::vector<Absent> absent_rows(const Run& run) {
+  std::vector<Absent> out;
+  for (const Row& row : run.rows) {
+    if (row.state == RowState::kDone) continue;
+    const Text why = told(row.state_reason);
+    const auto alike = std::find_if(out.begin(), out.end(), [&](const Absent& a) {
+      return a.why.en == why.en && a.rows.front()->state == row.state;
+    });
+    if (alike == out.end())
+      out.push_back({why, {&row}});
+    else
+      alike->rows.push_back(&row);
+  }
+  return out;
+}
+
 constexpr Noun kSearchResults{"search result", "search results", "результат поиска",
                               "результата поиска", "результатов поиска"};
 
 void append_missing(const Run& run, std::string& out) {
   std::string list;
-  for (const Row& row : run.rows) {
-    if (row.state == RowState::kDone) continue;
-    list.append("<li>").append(state_badge(row.state)).append(" ").append(row_link(row));
-    if (!row.state_reason.en.empty()) list.append(": ").append(both(told(row.state_reason)));
+  for (const Absent& absent : absent_rows(run)) {
+    list.append("<li>").append(state_badge(absent.rows.front()->state)).append(" ");
+    if (!absent.why.en.empty()) list.append(both(absent.why)).append(": ");
+    for (std::size_t i = 0; i < absent.rows.size(); ++i)
+      list.append(i == 0 ? "" : " · ").append(row_link(*absent.rows[i]));
     list.append("</li>\n");
   }
   std::uint64_t irregular = 0;

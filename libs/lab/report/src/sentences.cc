@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sentences that trials and searches keep in English, told in Russian. "{}" stands for whatever
 // stands there, figures mostly.
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
@@ -69,11 +70,6 @@ constexpr std::array kSentences{
              "are the emulator's",
              "только проверка работоспособности: процессор гостя эмулируется (TCG), скорости и "
              "задержки — эмулятора"},
-    // Reasons of rows: lab_run.
-    Sentence{"{} ({} times; last in trial {}) (its log and commands are in the output folder)",
-             "{} (раз: {}; последний — в испытании {}); журнал и команды — в папке вывода"},
-    Sentence{"{} (its log and commands are in the output folder)",
-             "{}; журнал и команды — в папке вывода"},
     Sentence{"the trial failed", "испытание не удалось"},
     // Ends of searches: lab_search.
     Sentence{"width reached", "достигнута ширина"},
@@ -85,28 +81,35 @@ constexpr std::array kSentences{
     Sentence{"unusable trials", "испытания непригодны"},
 };
 
-// What stands for each "{}" of `pattern` in `text`; nothing when the text is another one.
+// Reasons of rows that hold reasons of trials: lab_run.
+constexpr std::array kFrames{
+    Sentence{"{} ({} times; last in trial {}) (its log and commands are in the output folder)",
+             "{} (раз: {}; последний — в испытании {}); журнал и команды — в папке вывода"},
+    Sentence{"{} (its log and commands are in the output folder)",
+             "{}; журнал и команды — в папке вывода"},
+};
+
+// What stands for each "{}" of `pattern` in `text`; nothing when the text is another one. Read from
+// the right: what a sentence begins with may be another sentence that has the same words.
 std::optional<std::vector<std::string_view>> holes(std::string_view pattern,
                                                    std::string_view text) {
   std::vector<std::string_view> out;
-  std::size_t hole = pattern.find("{}");
-  if (!text.starts_with(pattern.substr(0, hole))) return std::nullopt;
+  std::size_t hole = pattern.rfind("{}");
   if (hole == std::string_view::npos) return text == pattern ? std::optional(out) : std::nullopt;
-  text.remove_prefix(hole);
+  if (!text.ends_with(pattern.substr(hole + 2))) return std::nullopt;
+  text.remove_suffix(pattern.size() - hole - 2);
   while (hole != std::string_view::npos) {
-    pattern.remove_prefix(hole + 2);
-    hole = pattern.find("{}");
-    const std::string_view literal = pattern.substr(0, hole);
-    // The last literal ends the text, the others stand where they are found first.
-    std::size_t at = text.find(literal);
-    if (hole == std::string_view::npos) {
-      if (!text.ends_with(literal)) return std::nullopt;
-      at = text.size() - literal.size();
-    }
-    if (at == std::string_view::npos || at == 0) return std::nullopt;
-    out.push_back(text.substr(0, at));
-    text.remove_prefix(at + literal.size());
+    pattern = pattern.substr(0, hole);
+    hole = pattern.rfind("{}");
+    const bool is_first = hole == std::string_view::npos;
+    const std::string_view literal = is_first ? pattern : pattern.substr(hole + 2);
+    const std::size_t at =
+        is_first ? (text.starts_with(literal) ? 0 : std::string_view::npos) : text.rfind(literal);
+    if (at == std::string_view::npos || at + literal.size() == text.size()) return std::nullopt;
+    out.push_back(text.substr(at + literal.size()));
+    text = text.substr(0, at);
   }
+  std::reverse(out.begin(), out.end());
   return out;
 }
 
@@ -120,23 +123,30 @@ std::string filled(std::string_view pattern, const std::vector<std::string_view>
   return out.append(pattern);
 }
 
-std::optional<std::string> in_russian(std::string_view english) {
-  for (const Sentence& s : kSentences)
+template <class List>
+std::optional<std::string> in_russian(const List& list, std::string_view english) {
+  for (const Sentence& s : list)
     if (const auto words = holes(s.en, english)) return filled(s.ru, *words);
+  return std::nullopt;
+}
+
+// Several sentences in a row come before one: the last hole of one would take in all that follow.
+std::optional<std::string> row_in_russian(std::string_view english) {
+  constexpr std::string_view kAnd = "; ";
+  for (std::size_t at = english.find(kAnd); at != std::string_view::npos;
+       at = english.find(kAnd, at + 1))
+    if (const auto first = in_russian(kSentences, english.substr(0, at)))
+      return *first + "; " + sentence(english.substr(at + kAnd.size())).ru;
   return std::nullopt;
 }
 
 }  // namespace
 
 Text sentence(std::string_view english) {
-  constexpr std::string_view kAnd = "; ";
-  // Several in a row come first: the last hole of one would take in all that follow.
-  for (std::size_t at = english.find(kAnd); at != std::string_view::npos;
-       at = english.find(kAnd, at + 1))
-    if (const auto first = in_russian(english.substr(0, at)))
-      return {std::string(english), *first + "; " + sentence(english.substr(at + kAnd.size())).ru};
-  const auto all = in_russian(english);
-  return all ? Text{std::string(english), *all} : same(english);
+  auto russian = in_russian(kFrames, english);
+  if (!russian) russian = row_in_russian(english);
+  if (!russian) russian = in_russian(kSentences, english);
+  return russian ? Text{std::string(english), *russian} : same(english);
 }
 
 Text told(const Text& text) {

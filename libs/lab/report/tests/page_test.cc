@@ -107,6 +107,18 @@ TEST(Page, ComparisonsTakeTrialsBeforeTheirMedians) {
     for (const MetricChange& m : row.metrics) EXPECT_NE(m.name, "intended_p99_us");
 }
 
+TEST(Page, RowsOfOneTitleThatAreNoPairSayWhy) {
+  lab::Run other = sample_run();
+  other.rows[0].duration_s = 0.3;
+  const auto c = compare({sample_run(), other});
+  ASSERT_TRUE(c.ok());
+  ASSERT_EQ(c->runs[0].only_in_base.size(), 1u);
+  EXPECT_EQ(c->runs[0].only_in_base[0].apart.en, "trials of 1\u00a0s");
+  EXPECT_EQ(c->runs[0].only_in_other[0].apart.ru, "испытания по 0.3\u00a0s");
+  EXPECT_THAT(render_comparison(*c), HasSubstr("(trials of 0.3"));
+  EXPECT_THAT(english_on_russian_page(render_comparison_html(*c)), testing::IsEmpty());
+}
+
 TEST(Page, OfNothingThereIsNoRatio) {
   MetricChange m;
   EXPECT_FALSE(has_ratio(m));  // 0 and 0
@@ -294,6 +306,18 @@ TEST(Page, LatencyIsToldAtSharesOfThePdr) {
   lab::Run run = sample_run();
   for (Row& row : run.rows) row.results.clear();
   EXPECT_THAT(section(render_report(run), "latency"), Not(HasSubstr("PDR")));
+}
+
+TEST(Page, RowsThatAreMissingForOneReasonAreToldTogether) {
+  lab::Run run = sample_run();
+  for (std::size_t i = 0; i < 3; ++i) {
+    run.rows[i].state = RowState::kSkipped;
+    run.rows[i].state_reason = {"time was up", "время вышло"};
+  }
+  const std::string html = section(render_report(run), "environment");
+  EXPECT_EQ(count(html, ">time was up<"), 1u);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_THAT(html, HasSubstr("data-row=\"" + run.rows[i].id + "\""));
 }
 
 TEST(Page, WarmUpsAreNoTrialsOfARow) {

@@ -62,6 +62,14 @@ TEST(Words, SentencesOfTheLaboratoryAreToldInRussianWithTheirFigures) {
   EXPECT_EQ(
       sentence("the host took 7.5 % of core 0 (steal); the host took 8 % of core 1 (steal)").ru,
       "хост отнял 7.5 % времени ядра 0 (steal); хост отнял 8 % времени ядра 1 (steal)");
+  EXPECT_EQ(
+      sentence("the host took 7.5 % of core 0 (steal); other processes used 9 % of the measuring "
+               "cores: ld (2 times; last in trial t7) (its log and commands are in the output "
+               "folder)")
+          .ru,
+      "хост отнял 7.5 % времени ядра 0 (steal); другие процессы заняли 9 % времени "
+      "измеряющих ядер: ld (раз: 2; последний — в испытании t7); журнал и команды — в папке "
+      "вывода");
   EXPECT_EQ(told({"width reached", "своё"}).ru, "своё");
   for (const char* foreign : {"", "{}", "width reached at last", "a reason of a plug-in: 7"})
     EXPECT_EQ(sentence(foreign).ru, foreign);

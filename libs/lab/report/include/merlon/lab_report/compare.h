@@ -55,6 +55,7 @@ struct Difference {
 struct Unpaired {
   std::string key;
   Text title;
+  Text apart;  // where the other has a row of this title: what this one has and that one has not
 };
 
 struct RunComparison {
