@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 
-from lab import (POLICY, PREFIX, ROOT, ZONES, Daemon, Failure, Lab, check, check_equal, check_in, need_root, need_tools, read_pcap, run,
+from lab import (POLICY, PREFIX, ROOT, ZONES, Daemon, Failure, Lab, Skip, check, check_equal, check_in, need_root, need_tools, read_pcap,
                  wait_for, _die_with_parent)
 from test_traffic import udp_frame
 
@@ -30,7 +30,8 @@ class Guest:
         self.log = lab.folder / f"{name}.log"
         lab.context.log_files.append(self.log)
         ends = ",".join(f"{key}={path}" for key, path in capture.items())
-        argv = ["stdbuf", "-oL", "dpdk-testpmd", "-l", "0,1", "--no-huge", "-m", "160", "--no-pci", "--no-telemetry", "--no-shconf",
+        cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[:2]))
+        argv = ["stdbuf", "-oL", "dpdk-testpmd", "-l", cores, "--no-huge", "-m", "160", "--no-pci", "--no-telemetry", "--no-shconf",
                 f"--file-prefix={name}", "--vdev", f"net_pcap0,{ends}", "--vdev", device,
                 "--", "--interactive", "--forward-mode=io", "--total-num-mbufs=8192", "--no-lsc-interrupt",
                 "--disable-link-check", "--no-flush-rx"]
@@ -73,6 +74,8 @@ class PartnerLab:
     def __init__(self, context, server, client):
         need_root()
         need_tools("dpdk-testpmd")
+        if len(os.sched_getaffinity(0)) < 2:
+            raise Skip("testpmd needs two processors")
         self.context, self.client = context, client
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="merlon-smoke-"))
         self.guests = []
