@@ -51,7 +51,8 @@ struct HeatCell {
 
 // A ratio with its interval (low and high of the point) against what equal things differ here.
 struct RatioLine {
-  Text name, detail;  // two lines of text; the second may be empty
+  Text name, detail;  // two lines of text before the line, the second may be empty
+  Text figure;        // what the ratio is of, below the verdict; may be empty
   Point point;        // y is the ratio
   double noise = 0;   // equal things lie within 1 - noise .. 1 + noise; 0: not known
   Verdict verdict = Verdict::kUnclear;

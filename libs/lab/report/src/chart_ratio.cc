@@ -56,8 +56,9 @@ std::size_t shape_of(Verdict verdict) {
 
 void draw_line(const Chart& chart, const RatioLine& line, const Scale& x, double middle,
                std::string& out) {
-  const Text name =
-      line.detail.en.empty() ? line.name : joined(joined(line.name, same("; ")), line.detail);
+  Text name = line.name;
+  for (const Text& part : {line.detail, line.figure})
+    if (!part.en.empty()) name = joined(joined(name, same("; ")), part);
   const double from = x.at(1 - line.noise), to = x.at(1 + line.noise);
   if (line.noise > 0)
     out.append(fmt::format("<rect class=\"noise\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
@@ -92,12 +93,24 @@ void append_name(const RatioLine& line, double right, double middle, std::string
   if (!is_one) add(line.detail, "detail", middle + 11);
 }
 
+void append_verdict(const RatioLine& line, double left, double middle, std::string& out) {
+  const bool is_one = line.figure.en.empty();
+  const Text told = joined(same(ratio_text(line.point.y) + "\u00a0"), verdict_title(line.verdict));
+  out.append(
+      both_svg(told, fmt::format("class=\"told verdict-{}\" x=\"{}\" y=\"{}\"", word(line.verdict),
+                                 place(left), place(is_one ? middle + 4 : middle - 3))));
+  if (!is_one)
+    out.append(both_svg(
+        shortened(line.figure, 22),
+        fmt::format("class=\"detail\" x=\"{}\" y=\"{}\"", place(left), place(middle + 11))));
+}
+
 }  // namespace
 
 void draw_ratios(const Chart& chart, std::string& out) {
   Plot plot;
   plot.left = 340;
-  plot.right = kChartWidth - 110;  // room for ratio and verdict
+  plot.right = kChartWidth - 150;  // room for ratio and verdict
   plot.bottom = plot.top + kLine * static_cast<double>(chart.ratios.size());
   plot.height = plot.bottom + 52;
   const Scale x = scale_of(chart, plot);
@@ -110,11 +123,7 @@ void draw_ratios(const Chart& chart, std::string& out) {
     const double middle = plot.top + kLine * (static_cast<double>(i) + 0.5);
     draw_line(chart, line, x, middle, out);
     append_name(line, plot.left - 8, middle, out);
-    const Text told =
-        joined(same(ratio_text(line.point.y) + "\u00a0"), verdict_title(line.verdict));
-    out.append(
-        both_svg(told, fmt::format("class=\"told verdict-{}\" x=\"{}\" y=\"{}\"",
-                                   word(line.verdict), place(plot.right + 10), place(middle + 4))));
+    append_verdict(line, plot.right + 10, middle, out);
   }
   out.append(fmt::format("<line class=\"one\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>",
                          place(x.at(1)), place(x.at(1)), place(plot.top), place(plot.bottom)));

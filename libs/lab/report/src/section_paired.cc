@@ -60,8 +60,10 @@ Point pair_point(const PairedTrials& pair) {
 
 RatioLine ratio_line(const RunIndex& index, const Row& row, const PairedOutcome& o) {
   RatioLine line;
-  line.name = sides(index, row);
-  line.detail = value_info(o.figure).title;
+  const Row* other = index.row(row.against);
+  line.name = title_of(row);
+  line.detail = joined(same("→ "), other == nullptr ? same(row.against) : title_of(*other));
+  line.figure = value_info(o.figure).title;
   line.verdict = verdict_of(o.verdict);
   line.noise = is_noise_known(o) ? o.noise : 0;
   line.point.y = o.ratio;

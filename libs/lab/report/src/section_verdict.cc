@@ -125,7 +125,9 @@ std::string result_cell(const RunIndex& index, const Row& row) {
     out.append("<span class=\"kpi\">").append(p).append("</span> ");
   if (out.empty()) out = "–";
   if (trials.size() == 1 && row.results.empty())
-    out.append("<small>").append(both({"one trial", "одно испытание"})).append("</small> ");
+    out.append("<small class=\"kpi\">")
+        .append(both({"one trial", "одно испытание"}))
+        .append("</small> ");
   // A row that was done may have something to say of it: whose limit its result is.
   if (!row.state_reason.en.empty())
     out.append("<small class=\"why\">").append(both(told(row.state_reason))).append("</small>");
