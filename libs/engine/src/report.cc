@@ -117,29 +117,24 @@ void report(WorkerContext& ctx) noexcept {
   }
 }
 
-void transmit(WorkerContext& ctx) noexcept {
+void transmit(WorkerContext& ctx, bool is_uniform) noexcept {
   const Burst& b = ctx.burst;
   std::uint64_t packets = 0, bytes = 0, tapped = 0;
   const std::uint64_t forwarded = b.verdict_mask(Verdict::kForward);
-  const std::uint64_t dropped = b.verdict_mask(Verdict::kDrop);
-  if (forwarded == b.used_mask() && b.count != 0) [[likely]] {
-    // All of them leave; a tap's ports are kNoPort, which is the largest number there is.
-    std::uint16_t highest = 0;
-    for (unsigned i = 0; i < b.count; ++i) highest = std::max(highest, b.out_port[i]);
-    for (unsigned i = 0; i < b.count; ++i) bytes += b.length[i];
+  if (is_uniform && forwarded == b.used_mask() && b.out_port[0] != base::kNoPort) [[likely]] {
     packets = b.count;
-    if (highest == base::kNoPort) packets = bytes = 0;
-  }
-  if (packets == 0) {
+    bytes = ctx.burst_bytes;
+  } else {
+    const std::uint64_t judged = forwarded | b.verdict_mask(Verdict::kDrop);
     for (unsigned i = 0; i < b.count; ++i) {
       const std::uint64_t bit = std::uint64_t{1} << i;
       const bool is_tap = b.out_port[i] == base::kNoPort;
       packets += (forwarded & bit) != 0 && !is_tap ? 1U : 0U;
       bytes += (forwarded & bit) != 0 && !is_tap ? b.length[i] : 0U;
-      tapped += is_tap && ((forwarded | dropped) & bit) != 0 ? 1U : 0U;
+      tapped += is_tap && (judged & bit) != 0 ? 1U : 0U;
     }
   }
-  const forward::Lost lost = ctx.output.finish(b);
+  const forward::Lost lost = ctx.output.finish(b, is_uniform);
   if (packets != 0) {
     ctx.counters.forwarded_packets.add(packets - lost.packets);
     ctx.counters.forwarded_bytes.add(bytes - lost.bytes);

@@ -31,8 +31,8 @@ policy::Query query_of_packet(const EngineSnapshot& snapshot, const packet::Burs
 // report.cc: drop reasons, drop ring and events for what does not leave; while the frames are still
 // ours.
 void report(WorkerContext& ctx) noexcept;
-// Sends, releases, and counts what left.
-void transmit(WorkerContext& ctx) noexcept;
+// Sends, releases, and counts what left. `is_uniform`: the whole burst has one output port.
+void transmit(WorkerContext& ctx, bool is_uniform) noexcept;
 void report_policy(WorkerContext& ctx, unsigned i, const policy::Query& query,
                    const policy::Decision& decision, std::uint64_t flow_id) noexcept;
 void report_flow(WorkerContext& ctx, const flow::Session& session, const flow::SessionCold& cold,

@@ -27,6 +27,12 @@ flow::TableOptions table_share(const EngineConfig& config) {
   return o;
 }
 
+std::uint64_t bytes_of(const Burst& burst) noexcept {
+  std::uint64_t bytes = 0;
+  for (unsigned i = 0; i < burst.count; ++i) bytes += burst.length[i];
+  return bytes;
+}
+
 }  // namespace
 
 WorkerContext::WorkerContext(Shared& s, unsigned i, std::unique_ptr<flow::SessionTable> sessions,
@@ -51,8 +57,8 @@ base::Result<std::unique_ptr<Worker>> Worker::create(Shared& shared, unsigned in
       new Worker(std::make_unique<WorkerContext>(shared, index, std::move(*table), replay_time)));
 }
 
-void WorkerContext::read_clock() noexcept {
-  clock.read();
+void WorkerContext::read_clock(std::uint64_t tsc) noexcept {
+  clock.read(tsc);
   now = clock.wall();
   now_ticks =
       static_cast<base::Ticks>((clock.steady() - shared.steady_epoch) / base::kNanosPerTick);
@@ -70,7 +76,7 @@ Worker::Worker(std::unique_ptr<WorkerContext> context) : context_(std::move(cont
   }
 }
 
-bool Worker::turn() noexcept {
+bool Worker::turn_at(std::uint64_t tsc) noexcept {
   WorkerContext& ctx = *context_;
   SnapshotCell& snapshots = *ctx.shared.snapshots;
   ctx.snapshot = snapshots.read();
@@ -83,7 +89,7 @@ bool Worker::turn() noexcept {
   }
 
   const Source source = receive();
-  ctx.read_clock();
+  ctx.read_clock(tsc);
   ctx.burst.now = ctx.now;
   ctx.burst.now_ticks = ctx.now_ticks;
 
@@ -97,13 +103,15 @@ bool Worker::turn() noexcept {
 void Worker::carry(Source source) noexcept {
   WorkerContext& ctx = *context_;
   Burst& burst = ctx.burst;
-  burst.session.fill(packet::kNoSession);
   burst.rule.fill(base::kNoRule);
 
   // Plain: whole TCP and UDP packets only, nothing refused; uniform: one input port. The usual
   // burst is both.
   const bool is_plain = source == Source::kPort && parse();
-  if (source == Source::kPort) count_received();
+  // After parse(): summing lengths that the port has only just stored would wait for those stores,
+  // about 75 cycles a burst.
+  ctx.burst_bytes = bytes_of(burst);
+  if (source == Source::kPort) ctx.counters.add_burst(burst.count, ctx.burst_bytes);
   const bool is_uniform = source == Source::kPort && !ctx.clock.is_replay();
   ctx.shared.wires->choose_output(burst, is_uniform);
   if (!is_plain) {
@@ -127,7 +135,7 @@ void Worker::carry(Source source) noexcept {
   ctx.shared.wires->check_output(burst, is_uniform);
   report(ctx);
   if (!is_plain) ctx.fragments.settle(burst);
-  transmit(ctx);
+  transmit(ctx, is_uniform);
 }
 
 bool Worker::parse() noexcept {
@@ -138,15 +146,6 @@ bool Worker::parse() noexcept {
   packet::ParseOptions options = ctx.snapshot->parse;
   options.link_layer = io::link_layer_of(type).value_or(options.link_layer);
   return packet::parse(ctx.burst, options, ctx.snapshot->domains.data());
-}
-
-// After parse(): summing lengths that the port has only just stored would wait for those stores,
-// about 75 cycles a burst.
-void Worker::count_received() noexcept {
-  const Burst& burst = context_->burst;
-  std::uint64_t bytes = 0;
-  for (unsigned i = 0; i < burst.count; ++i) bytes += burst.length[i];
-  context_->counters.add_burst(burst.count, bytes);
 }
 
 Worker::Source Worker::receive() noexcept {
@@ -166,6 +165,7 @@ Worker::Source Worker::receive() noexcept {
 bool Worker::receive_from_workers() noexcept {
   WorkerContext& ctx = *context_;
   const unsigned workers = ctx.shared.config.workers;
+  if (workers == 1) return false;
   Burst& b = ctx.burst;
   for (unsigned from = 0; from < workers && b.count < Burst::kCapacity; ++from) {
     HandOverRing* ring = ctx.shared.rings[ctx.index * workers + from].get();
@@ -240,7 +240,7 @@ void Worker::serve_request() noexcept {
   WorkerContext& ctx = *context_;
   ctx.snapshot = ctx.shared.snapshots->read();
   ctx.burst.count = 0;
-  ctx.read_clock();
+  ctx.read_clock(base::read_tsc());
   serve(ctx);
 }
 
@@ -252,9 +252,10 @@ void Worker::finish_fragments() noexcept {
   if (ctx.burst.count == 0) return;
   ctx.burst.session.fill(packet::kNoSession);
   ctx.burst.rule.fill(base::kNoRule);
+  ctx.burst_bytes = bytes_of(ctx.burst);
   ctx.shared.wires->choose_output(ctx.burst, false);
   report(ctx);
-  transmit(ctx);
+  transmit(ctx, false);
 }
 
 void Worker::run(const std::atomic<bool>& stop) noexcept {
@@ -262,13 +263,13 @@ void Worker::run(const std::atomic<bool>& stop) noexcept {
   ctx.shared.snapshots->online(ctx.index);
   // No turn has so much work: the processor ran something else, or nothing.
   const auto late = static_cast<std::uint64_t>(base::TscClock::frequency() / 100);
-  std::uint64_t before = base::read_tsc();
+  std::uint64_t before = base::read_tsc(), now = before;
   unsigned idle = 0;
   while (!stop.load(std::memory_order_relaxed)) {
-    const bool was_busy = turn();
+    const bool was_busy = turn_at(now);
     const std::uint64_t after = base::read_tsc();
     const std::uint64_t took = after - before;
-    before = after;
+    before = now = after;
     ctx.counters.cycles.add(took);
     if (took > late) [[unlikely]] {
       ctx.counters.late_turns.add();
@@ -286,6 +287,7 @@ void Worker::run(const std::atomic<bool>& stop) noexcept {
     if (++idle > kIdleTurnsBeforeSleep) {
       const timespec pause{.tv_sec = 0, .tv_nsec = kSleepNanos};
       nanosleep(&pause, nullptr);
+      now = base::read_tsc();
     }
   }
   ctx.shared.snapshots->offline(ctx.index);

@@ -118,6 +118,8 @@ base::Result<std::unique_ptr<SessionTable>> SessionTable::create_table(
   t->options_ = options;
   t->capacity_ = t->free_count_ = options.max_sessions;
   t->denied_max_ = options.max_sessions / 4 + 1;
+  if (options.adaptive_start_percent != 0)
+    t->adaptive_start_ = std::uint64_t{t->capacity_} * options.adaptive_start_percent / 100;
   t->sessions_ = reinterpret_cast<Session*>(m + layout.sessions);
   t->cold_ = reinterpret_cast<SessionCold*>(m + layout.cold);
   t->nodes_ = reinterpret_cast<Node*>(m + layout.nodes);
@@ -326,10 +328,10 @@ void SessionTable::set_timeouts(const Timeouts& timeouts) noexcept {
 // change nothing.
 void SessionTable::scale_timeouts() noexcept {
   unsigned scale = 1024;
-  if (options_.adaptive_start_percent != 0) {
-    const std::uint64_t start = std::uint64_t{capacity_} * options_.adaptive_start_percent / 100;
+  if (count() > adaptive_start_) {
+    const std::uint64_t start = adaptive_start_;
     const std::uint64_t end = std::uint64_t{capacity_} * options_.adaptive_end_percent / 100;
-    if (count() > start && end > start) {
+    if (end > start) {
       const std::uint64_t into = count() < end ? count() - start : end - start;
       const std::uint64_t floor = 1024ULL * options_.adaptive_floor_percent / 100;
       const std::uint64_t lost = floor < 1024 ? (1024 - floor) * into / (end - start) : 0;

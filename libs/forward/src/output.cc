@@ -11,12 +11,13 @@ using packet::Verdict;
 Output::Output(std::vector<io::Port*> ports, unsigned queue)
     : ports_(std::move(ports)), queue_(queue) {}
 
-Lost Output::finish(const Burst& burst) noexcept {
+Lost Output::finish(const Burst& burst, bool is_uniform) noexcept {
   if (burst.count == 0) return {};
   const std::uint16_t out = burst.out_port[0];
   unsigned other_ports = 0;
-  for (unsigned i = 0; i < burst.count; ++i)
-    other_ports |= static_cast<unsigned>(burst.out_port[i] ^ out);
+  if (!is_uniform)
+    for (unsigned i = 0; i < burst.count; ++i)
+      other_ports |= static_cast<unsigned>(burst.out_port[i] ^ out);
   if (out == base::kNoPort || other_ports != 0 ||
       burst.verdict_mask(Verdict::kForward) != burst.used_mask()) [[unlikely]]
     return send_mixed(burst);

@@ -25,14 +25,14 @@ class Clock {
   // With `replay` both times are what it points to, which the driver sets from the capture.
   explicit Clock(const base::Nanos* replay = nullptr, const ClockSources& sources = {});
 
-  // Reads both for the turn that begins.
-  void read() noexcept {
+  // Sets both for the turn that begins; `tsc` as read_tsc() has just given it.
+  void read(std::uint64_t tsc = base::read_tsc()) noexcept {
     if (replay_ != nullptr) {
       wall_ = steady_ = *replay_;
       return;
     }
-    const std::uint64_t tsc = base::read_tsc();
-    auto passed = static_cast<base::Nanos>(static_cast<double>(tsc - base_tsc_) * nanos_per_tick_);
+    const auto ticks = static_cast<std::int64_t>(tsc - base_tsc_);
+    auto passed = static_cast<base::Nanos>(static_cast<double>(ticks) * nanos_per_tick_);
     if (passed >= sources_.interval) [[unlikely]] {
       follow(tsc);
       passed = 0;

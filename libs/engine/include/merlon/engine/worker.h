@@ -77,7 +77,8 @@ struct Shared {
 struct WorkerContext {
   WorkerContext(Shared& shared, unsigned index, std::unique_ptr<flow::SessionTable> sessions,
                 const base::Nanos* replay_time);
-  void read_clock() noexcept;  // for this turn
+  // For this turn, whose beginning was at `tsc`.
+  void read_clock(std::uint64_t tsc) noexcept;
 
   Shared& shared;
   const unsigned index;
@@ -87,6 +88,7 @@ struct WorkerContext {
   const EngineSnapshot* snapshot = nullptr;  // borrowed for one turn
 
   packet::Burst burst;
+  std::uint64_t burst_bytes = 0;  // on the wire, of all of them
   std::unique_ptr<flow::SessionTable> table_memory;
   flow::SessionTable& table;
   packet::FragmentTable fragments;
@@ -124,7 +126,7 @@ class Worker {
 
   // Receives at most one burst and carries it through; then ageing and requests, in bounded pieces.
   // Returns whether there was anything to do.
-  bool turn() noexcept;
+  bool turn() noexcept { return turn_at(base::read_tsc()); }
 
   // Turns until `stop`; takes part in snapshot publication meanwhile.
   void run(const std::atomic<bool>& stop) noexcept;
@@ -143,9 +145,11 @@ class Worker {
 
   enum class Source : std::uint8_t { kNothing, kPort, kOtherWorker, kFragments };
 
+  // `tsc`: of this moment. One reading serves as the end of a turn and the time of the next one's
+  // packets: it costs as much as half a packet.
+  bool turn_at(std::uint64_t tsc) noexcept;
   Source receive() noexcept;
   bool parse() noexcept;
-  void count_received() noexcept;
   bool receive_from_workers() noexcept;
   bool receive_from_ports() noexcept;
   void carry(Source source) noexcept;

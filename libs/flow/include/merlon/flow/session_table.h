@@ -213,6 +213,8 @@ class SessionTable {
   Session* sessions_ = nullptr;
   TagIndex index_;
   Timeouts scaled_{};  // in force
+  // More sessions than these scale the time-outs; none can be more without scaling.
+  std::uint64_t adaptive_start_ = ~std::uint64_t{0};
   std::uint32_t capacity_ = 0, free_count_ = 0, denied_max_ = 0, rule_capacity_ = 0,
                 max_sources_ = 0;
   std::uint32_t* free_ = nullptr;  // stack of free indexes

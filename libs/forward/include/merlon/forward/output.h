@@ -25,8 +25,9 @@ class Output {
   Output(std::vector<io::Port*> ports, unsigned queue);
 
   // Sends and releases; held and handed-over packets are not ours any more and are left alone. What
-  // is lost is gone; the caller counts it as transmit_full.
-  Lost finish(const packet::Burst& burst) noexcept;
+  // is lost is gone; the caller counts it as transmit_full. `is_uniform`: all have the first one's
+  // output port.
+  Lost finish(const packet::Burst& burst, bool is_uniform = false) noexcept;
 
   // Sends one packet that we made, from a buffer of port `port`.
   bool send(std::uint16_t port, void* handle) noexcept;
