@@ -50,6 +50,15 @@ bool keeps_up(const TrialResult& trial, double share) {
          kpi(trial, "connections_per_s") >= 0.95 * kpi(trial, "offered_connections_per_s");
 }
 
+// By its stamp, or, where others used the cores as well and the stamp says only that, by its
+// account of TLS.
+bool was_tester_busy(const TrialResult& trial) {
+  constexpr double kBusyLimit = 0.95, kTlsShare = 0.5;
+  return trial.stamp == Stamp::kTesterLimited ||
+         (kpi(trial, "tester_sustain_busy_ratio") >= kBusyLimit &&
+          kpi(trial, "tester_tls_ratio") >= kTlsShare);
+}
+
 // The highest rate of new connections that passes: doubled until it fails, then halved intervals.
 // Each result of a trial decides, so that a resumed run goes the same way. Where the lowest rate
 // that failed was more than the tester could open, the row says that the device was not the limit.
@@ -57,7 +66,7 @@ Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double li
                             double share, TrialResult* best) {
   double low = 0, high = 0;
   const auto note_limit = [&run](const TrialResult& trial) {
-    run.row().kpis["limited_by_tester"] = trial.stamp == Stamp::kTesterLimited ? 1 : 0;
+    run.row().kpis["limited_by_tester"] = was_tester_busy(trial) ? 1 : 0;
   };
   for (double rate = start; high == 0 && rate <= limit * 1.0001;) {
     if (low > 0 && run.seconds_left() < 2 * tcp.sustain_s) break;

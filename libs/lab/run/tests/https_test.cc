@@ -34,7 +34,11 @@ class FormulaRun final : public RowRun {
               {"sustain_connections_attempted", tcp.connections_per_s * tcp.sustain_s},
               {"failed_connection_ratio", 0}};
     if (tcp.tls.is_on()) r.kpis["handshakes_per_s"] = rate;
-    if (tcp.connections_per_s > tester_cps) r.stamp = Stamp::kTesterLimited;
+    if (tcp.connections_per_s > tester_cps) {
+      r.stamp = is_machine_busy ? Stamp::kContaminated : Stamp::kTesterLimited;
+      r.kpis["tester_sustain_busy_ratio"] = 1;
+      r.kpis["tester_tls_ratio"] = 0.9;
+    }
     return r;
   }
   base::Result<std::vector<TrialResult>> trials(const TrialRequest& request) override {
@@ -54,6 +58,7 @@ class FormulaRun final : public RowRun {
 
   std::vector<TrialRequest> requests;
   double device_cps = 1e9, tester_cps = 1e9;
+  bool is_machine_busy = false;
 
  private:
   Row& row_;
@@ -114,12 +119,15 @@ TEST(Https, SearchesTheHighestRateAndQualifiesFirst) {
 }
 
 TEST(Https, SaysWhenTheTesterIsTheLimit) {
-  Row row = row_of_suite("rfc9411.https_rate", {{"cps", 200}});
-  FormulaRun run(row);
-  run.tester_cps = 1500;
-  ASSERT_TRUE(run_rfc9411(run).ok());
-  EXPECT_EQ(row.kpis.at("limited_by_tester"), 1);
-  EXPECT_THAT(row.state_reason.en, testing::HasSubstr("the tester could not"));
+  for (const bool is_machine_busy : {false, true}) {
+    Row row = row_of_suite("rfc9411.https_rate", {{"cps", 200}});
+    FormulaRun run(row);
+    run.tester_cps = 1500;
+    run.is_machine_busy = is_machine_busy;
+    ASSERT_TRUE(run_rfc9411(run).ok());
+    EXPECT_EQ(row.kpis.at("limited_by_tester"), 1);
+    EXPECT_THAT(row.state_reason.en, testing::HasSubstr("the tester could not"));
+  }
 }
 
 TEST(Https, SaysWhenNothingFailed) {
