@@ -102,19 +102,8 @@ check_reference() {
   return $bad
 }
 
-# A relative link in a document leads to a file.
-check_links() {
-  local file link bad=0
-  while read -r file; do
-    while read -r link; do
-      link=${link%%#*}
-      [ -z "$link" ] || [ -e "$(dirname "$file")/$link" ] && continue
-      echo "$file: nothing at $link"
-      bad=1
-    done < <(grep -oE '\]\([^) ]+\)' "$file" | sed 's/^](//; s/)$//' | grep -vE '^[a-z]+:')
-  done < <(git ls-files '*.md')
-  return $bad
-}
+# Files, links, headings and commands that documents name are there, and lists that should be whole are.
+check_documents() { python3 tools/dev/check_documents.py; }
 
 # README's figures are those of the last recorded benchmark.
 check_numbers() { python3 tools/dev/readme_numbers.py --check; }
@@ -156,7 +145,7 @@ run_check "files are short enough" check_sizes
 run_check "DPDK is seen by the io room only" check_dpdk_only_in_io
 run_check "no paths of one machine" check_paths
 run_check "shell scripts" check_shell
-run_check "links in documents" check_links
+run_check "what documents name is there" check_documents
 run_check "README's numbers" check_numbers
 run_check "layout of C++ files" check_format
 run_check "layers of rooms" check_layers
