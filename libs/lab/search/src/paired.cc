@@ -32,6 +32,13 @@ std::string ratio_text(double ratio) {
   return fmt::format("{:.{}f}", ratio, ratio >= 9.995 ? 1 : ratio < 0.0995 ? 4 : 3);
 }
 
+// "A/A noise 1.2 %"; none was seen where too few neighbours of one side count, which is not 0.
+Text noise_of(const PairedResult& result) {
+  if (result.noise > 0 || result.same_pair_count >= kLeastSamePairs)
+    return {"A/A noise " + percent(result.noise), "шум A/A " + percent(result.noise)};
+  return {"A/A noise not known", "шум A/A неизвестен"};
+}
+
 Text sentence_of(const PairedResult& result) {
   const Ratio& r = result.ratio;
   if (r.pair_count == 0)
@@ -46,10 +53,9 @@ Text sentence_of(const PairedResult& result) {
   }
   const std::string figures = fmt::format("B/A = {} [{}, {}]", ratio_text(r.value),
                                           ratio_text(r.interval.low), ratio_text(r.interval.high));
-  en += fmt::format(": {} (95 %), {} pairs, A/A noise {}", figures, r.pair_count,
-                    percent(result.noise));
-  ru +=
-      fmt::format(": {} (95 %), пар: {}, шум A/A {}", figures, r.pair_count, percent(result.noise));
+  const Text noise = noise_of(result);
+  en += fmt::format(": {} (95 %), {} pairs, {}", figures, r.pair_count, noise.en);
+  ru += fmt::format(": {} (95 %), пар: {}, {}", figures, r.pair_count, noise.ru);
   if (result.dropped_count > 0) {
     en += fmt::format("; pairs left out: {}", result.dropped_count);
     ru += fmt::format("; отброшено пар: {}", result.dropped_count);

@@ -133,6 +133,20 @@ TEST(Paired, SaysHowFineTheSameIs) {
   EXPECT_EQ(compare_pairs(measured(1, 0.5, 16, 3), {}).verdict, Change::kUndecided);
 }
 
+// Nobody saw how far equal trials differ: that is not "0.0 %".
+TEST(Paired, SaysWhereTheNoiseIsNotKnown) {
+  const PairedResult few = compare_pairs(measured(1.2, 0.01, 3, 1), {});
+  ASSERT_EQ(few.same_pair_count, 2U);
+  EXPECT_NE(few.sentence.en.find("A/A noise not known"), std::string::npos) << few.sentence.en;
+  EXPECT_NE(few.sentence.ru.find("шум A/A неизвестен"), std::string::npos) << few.sentence.ru;
+  ChangeLimits limits;
+  limits.noise = 0.08;  // of the machine
+  EXPECT_NE(compare_pairs(measured(1.2, 0.01, 3, 1), limits).sentence.en.find("A/A noise 8.0 %"),
+            std::string::npos);
+  EXPECT_EQ(compare_pairs(measured(1.2, 0.01, 4, 1), {}).sentence.en.find("not known"),
+            std::string::npos);
+}
+
 TEST(Paired, AnUnfinishedPairIsLeftOut) {
   std::vector<PairedSample> samples = measured(1, 0.01, 3, 4);
   samples.pop_back();
