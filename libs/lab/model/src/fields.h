@@ -123,7 +123,7 @@ void describe(V& v, T& t) {
   v.object("finding", "a statement about the outcome");
   v.field("id", t.id, "unique in the run");
   v.field("claim", t.claim, "what the source says");
-  v.field("state", t.state, "reproduced | differs | not_available | pass | fail");
+  v.field("state", t.state, "reproduced | differs | pass | fail | disturbed | not_available");
   v.field("evidence", t.evidence, "figures");
 }
 

@@ -60,7 +60,7 @@ constexpr auto kTelling = std::to_array<std::string_view>({"paired_ratio",
                                                            "blocked_by_time_ms",
                                                            "whole_pps",
                                                            "saturated_pps",
-                                                           "starved_ratio",
+                                                           "starved_share",
                                                            "first_packet_p50_us",
                                                            "corrected_buffer_us",
                                                            "typical_latency_us",
@@ -158,7 +158,7 @@ std::string stamps_cell(const RunIndex& index, const Row& row) {
   return out;
 }
 
-constexpr std::array<std::pair<std::string_view, Noun>, 4> kFindingSums{
+constexpr std::array<std::pair<std::string_view, Noun>, 5> kFindingSums{
     {{"reproduced",
       {"finding reproduced", "findings reproduced", "вывод воспроизведён", "вывода воспроизведены",
        "выводов воспроизведены"}},
@@ -167,6 +167,9 @@ constexpr std::array<std::pair<std::string_view, Noun>, 4> kFindingSums{
        "выводов расходятся"}},
      {"pass",
       {"limit kept", "limits kept", "предел соблюдён", "предела соблюдены", "пределов соблюдены"}},
+     {"disturbed",
+      {"finding told under disturbance", "findings told under disturbance", "вывод под помехами",
+       "вывода под помехами", "выводов под помехами"}},
      {"fail",
       {"limit broken", "limits broken", "предел нарушен", "предела нарушены",
        "пределов нарушены"}}}};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "format.h"
+#include "merlon/lab_report/value_title.h"
 #include "words.h"
 
 namespace merlon::lab::report {
@@ -120,8 +122,6 @@ constexpr std::array kKnown{
           "наибольшая частота, где RX равно TX"},
     Known{"saturated_pps", Unit::kPps, kHigher, "most received at any load",
           "наибольший приём при любой нагрузке"},
-    Known{"starved_ratio", Unit::kRatio, kHigher, "received beside a neighbour",
-          "принято рядом с соседом"},
     Known{"first_packet_p50_us", Unit::kMicroseconds, kLower,
           "first packets of flows, median latency", "первые пакеты потоков, медиана задержки"},
     Known{"first_packet_p99_us", Unit::kMicroseconds, kLower, "first packets of flows, p99 latency",
@@ -389,14 +389,22 @@ constexpr std::array kKnown{
           "рукопожатий TLS в секунду"},
     Known{"handshakes_resumed", Unit::kCount, kNeither, "TLS handshakes, resumed",
           "рукопожатий TLS, возобновлённых"},
-    Known{"handshake_p50_ms", Unit::kMilliseconds, kLower, "TLS handshake, median",
+    Known{"tls_handshake_p50_ms", Unit::kMilliseconds, kLower, "TLS handshake, median",
           "рукопожатие TLS, медиана"},
-    Known{"handshake_p99_ms", Unit::kMilliseconds, kLower, "TLS handshake, p99",
+    Known{"tls_handshake_p99_ms", Unit::kMilliseconds, kLower, "TLS handshake, p99",
           "рукопожатие TLS, p99"},
-    Known{"handshake_max_ms", Unit::kMilliseconds, kLower, "TLS handshake, longest",
+    Known{"tls_handshake_max_ms", Unit::kMilliseconds, kLower, "TLS handshake, longest",
           "рукопожатие TLS, наибольшее"},
-    Known{"handshake_mean_ms", Unit::kMilliseconds, kLower, "TLS handshake, mean",
+    Known{"tls_handshake_mean_ms", Unit::kMilliseconds, kLower, "TLS handshake, mean",
           "рукопожатие TLS, среднее"},
+    Known{"tls_established_p50_ms", Unit::kMilliseconds, kLower, "TCP and TLS together, median",
+          "TCP и TLS вместе, медиана"},
+    Known{"tls_established_p99_ms", Unit::kMilliseconds, kLower, "TCP and TLS together, p99",
+          "TCP и TLS вместе, p99"},
+    Known{"tls_established_max_ms", Unit::kMilliseconds, kLower, "TCP and TLS together, longest",
+          "TCP и TLS вместе, наибольшее"},
+    Known{"tls_established_mean_ms", Unit::kMilliseconds, kLower, "TCP and TLS together, mean",
+          "TCP и TLS вместе, среднее"},
     Known{"server_handshakes", Unit::kCount, kNeither, "servers: TLS handshakes",
           "серверы: рукопожатий TLS"},
     Known{"server_handshakes_resumed", Unit::kCount, kNeither, "servers: TLS handshakes, resumed",
@@ -419,6 +427,46 @@ constexpr std::array kKnown{
           "последнее предупреждение TLS"},
     Known{"tls_memory_per_end_bytes", Unit::kBytes, kNeither, "TLS memory per end of a connection",
           "памяти TLS на конец соединения"},
+    // Of connections: how they ended.
+    Known{"completed", Unit::kCount, kNeither, "connections completed", "завершено соединений"},
+    Known{"refused", Unit::kCount, kLower, "connections refused (RST to the SYN)",
+          "соединений отвергнуто (RST на SYN)"},
+    Known{"unreachable", Unit::kCount, kLower, "connections to the unreachable (ICMP)",
+          "соединений с недостижимым (ICMP)"},
+    Known{"reset", Unit::kCount, kLower, "connections reset", "соединений сброшено"},
+    Known{"connect_timeout", Unit::kCount, kLower, "connections not established in time",
+          "соединений, не установленных вовремя"},
+    Known{"tls_alert", Unit::kCount, kLower, "connections ended by a TLS alert",
+          "соединений, прерванных предупреждением TLS"},
+    Known{"tls_verify", Unit::kCount, kLower, "connections with a wrong certificate",
+          "соединений с негодным сертификатом"},
+    Known{"tls_bad_record", Unit::kCount, kLower, "connections with a bad TLS record",
+          "соединений с испорченной записью TLS"},
+    Known{"tls_truncated", Unit::kCount, kLower, "truncated TLS connections",
+          "оборванных соединений TLS"},
+    Known{"tls_timeout", Unit::kCount, kLower, "TLS handshakes not ended in time",
+          "рукопожатий TLS, не законченных вовремя"},
+    Known{"transaction_timeout", Unit::kCount, kLower,
+          "connections with a transaction that took too long",
+          "соединений со слишком долгой транзакцией"},
+    Known{"close_timeout", Unit::kCount, kLower, "connections not closed in time",
+          "соединений, не закрытых вовремя"},
+    Known{"bad_response", Unit::kCount, kLower, "connections with a wrong response",
+          "соединений с неверным ответом"},
+    Known{"closed_early", Unit::kCount, kLower, "connections closed early",
+          "соединений, закрытых раньше времени"},
+    Known{"table_full", Unit::kCount, kLower, "connections that found the tester's table full",
+          "соединений, не поместившихся в таблицу тестера"},
+    Known{"unfinished", Unit::kCount, kLower, "connections open at the end",
+          "соединений, открытых в конце"},
+    Known{"higher_rate_failed", Unit::kNone, kNeither, "a higher rate failed (1 or 0)",
+          "частота выше отказала (1 или 0)"},
+    Known{"tester_limited", Unit::kNone, kNeither, "limited by the tester (1)",
+          "ограничено тестером (1)"},
+    Known{"own_limit_pps", Unit::kPps, kHigher, "rate that the device keeps alone",
+          "частота, которую устройство держит одно"},
+    Known{"starvation_rate_pps", Unit::kPps, kNeither, "load beside the neighbour",
+          "нагрузка рядом с соседом"},
 };
 
 struct Suffix {
@@ -470,6 +518,20 @@ const Known* find_known(std::string_view name) {
   return found == kKnown.end() ? nullptr : &*found;
 }
 
+// "loss_at_070": the loss at 70 % of the highest load.
+std::optional<ValueInfo> loss_at(std::string_view name) {
+  constexpr std::string_view kHead = "loss_at_";
+  if (!name.starts_with(kHead)) return std::nullopt;
+  unsigned percent = 0;
+  const char* end = name.data() + name.size();
+  const auto [at, problem] = std::from_chars(name.data() + kHead.size(), end, percent);
+  if (problem != std::errc{} || at != end) return std::nullopt;
+  const std::string share = std::to_string(percent) + "\u00a0%";
+  return ValueInfo{Unit::kRatio,
+                   Better::kLower,
+                   {"loss at " + share + " of the load", "потери при " + share + " нагрузки"}};
+}
+
 Unit unit_by_suffix(std::string_view name, Better& better) {
   for (const Suffix& s : kSuffixes)
     if (name.ends_with(s.end)) {
@@ -484,6 +546,7 @@ Unit unit_by_suffix(std::string_view name, Better& better) {
 ValueInfo value_info(std::string_view name) {
   if (const Known* known = find_known(name))
     return {known->unit, known->better, {known->en, known->ru}};
+  if (auto loss = loss_at(name)) return *loss;
   ValueInfo info;
   info.unit = unit_by_suffix(name, info.better);
   for (const Derived& d : kDerived) {
@@ -498,3 +561,20 @@ ValueInfo value_info(std::string_view name) {
 }
 
 }  // namespace merlon::lab::report
+
+namespace merlon::lab {
+
+std::optional<Text> value_title(std::string_view name) {
+  if (report::find_known(name) != nullptr || report::loss_at(name))
+    return report::value_info(name).title;
+  for (const report::Derived& d : report::kDerived) {
+    if (!name.ends_with(d.end)) continue;
+    // Bounds belong to a rate: "quick-ndr_lower_pps" to "quick-ndr_pps".
+    const std::string of(name.substr(0, name.size() - d.end.size()));
+    if (report::find_known(of) != nullptr || report::find_known(of + "_pps") != nullptr)
+      return report::value_info(name).title;
+  }
+  return std::nullopt;
+}
+
+}  // namespace merlon::lab

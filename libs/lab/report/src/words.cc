@@ -233,6 +233,7 @@ Text finding_title(std::string_view state) {
   if (state == "reproduced") return {"reproduced", "воспроизведено"};
   if (state == "differs") return {"differs", "расходится"};
   if (state == "not_available") return {"not available", "недоступно"};
+  if (state == "disturbed") return {"told under disturbance", "под помехами"};
   if (state == "pass") return {"pass", "соблюдено"};
   if (state == "fail") return {"fail", "нарушено"};
   return same(state);

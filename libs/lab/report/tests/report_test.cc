@@ -214,6 +214,36 @@ TEST(Report, DoubtfulPointsAreHollowAndZeroLossIsABound) {
   EXPECT_EQ(count_class(clean, "irregular"), 0u);
 }
 
+TEST(Report, HandshakesHaveATableWhereThereIsTls) {
+  lab::Run run = sample_run();
+  EXPECT_EQ(render_report(run).find("7.6 to 7.9"), std::string::npos);
+  for (Row& row : run.rows)
+    if (row.suite == "rfc9411.rate") {
+      row.suite = "rfc9411.https_rate";
+      row.kpis["handshakes_per_s"] = 1234;
+      row.kpis["tls_handshake_p99_ms"] = 5.25;
+    }
+  const std::string html = render_report(run);
+  EXPECT_THAT(check_html(html).problems, IsEmpty());
+  const std::size_t table = html.find("RFC 9411, 7.6 to 7.9: TLS handshakes");
+  ASSERT_NE(table, std::string::npos);
+  const std::string text = html.substr(table, html.find("</table>", table) - table);
+  EXPECT_NE(text.find("handshakes/s"), std::string::npos);
+  EXPECT_NE(text.find("рукопожатий/с"), std::string::npos);
+  EXPECT_NE(text.find("5.25"), std::string::npos);
+}
+
+TEST(Report, FindingsUnderDisturbanceSaySo) {
+  lab::Run run = sample_run();
+  run.findings[0].state = "disturbed";
+  const std::string html = render_report(run);
+  const HtmlDocument doc = check_html(html);
+  EXPECT_THAT(doc.problems, IsEmpty());
+  EXPECT_EQ(count_class(doc, "disturbed"), 2U);  // the badge, and the sum above the findings
+  EXPECT_NE(html.find("told under disturbance"), std::string::npos);
+  EXPECT_NE(html.find("под помехами"), std::string::npos);
+}
+
 TEST(Report, ReasonsThatDifferInFiguresAreToldOnce) {
   lab::Run run = sample_run();
   for (TrialResult& t : run.trials) t.stamp_reasons.clear();

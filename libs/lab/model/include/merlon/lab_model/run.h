@@ -125,7 +125,7 @@ struct ChartSpec {
 struct Finding {
   std::string id;
   Text claim;         // what the study or standard says
-  std::string state;  // "reproduced" | "differs" | "not_available" | "pass" | "fail"
+  std::string state;  // "reproduced" | "differs" | "pass" | "fail" | "disturbed" | "not_available"
   Text evidence;      // with figures; an explanation where it differs
 };
 
