@@ -169,7 +169,7 @@ const PathLimits& Manager::null_path(const Row& row) {
   if (!calibrate_path(cable_row.id, cable_row, path)) {
     if (stop_) return kUnknown;
     observer_.note({"no ceiling is known for frames of " + row.traffic.sizes,
-                    "потолок для кадров " + row.traffic.sizes + " неизвестен"});
+                    "предел тестера для кадров " + row.traffic.sizes + " неизвестен"});
     path = {};
   }
   return paths_[key] = path;

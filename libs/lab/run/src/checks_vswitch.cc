@@ -60,7 +60,7 @@ void delay_bends(const Run& run, Finding& finding) {
         fmt::format("{}{}: {:.0f} -> {:.0f} us between {} and {}pps", en.empty() ? "" : "; ", name,
                     *before, *after, si(knee.last_whole->rate_pps), si(knee.first_lossy->rate_pps));
     ru +=
-        fmt::format("{}{}: {:.0f} -> {:.0f} мкс между {} и {} кадр/с", ru.empty() ? "" : "; ", name,
+        fmt::format("{}{}: {:.0f} -> {:.0f} мкс между {}pps и {}pps", ru.empty() ? "" : "; ", name,
                     *before, *after, si(knee.last_whole->rate_pps), si(knee.first_lossy->rate_pps));
   }
   if (all == 0) return not_available(run, finding, "host.");
@@ -88,11 +88,10 @@ void openflow_in_guest(const Run& run, Finding& finding) {
   const double p99_ms = kpi_of(*worst, "intended_p99_us").value_or(0) / 1e3;
   const bool loses = loss > 0.5, waits = p99_ms > 100;
   finding.state = loses && waits ? "reproduced" : "differs";
-  finding.evidence = {
-      fmt::format("{}: loss {} and p99 {:.1f} ms from the intended time at {}pps", worst->id,
-                  percent(loss), p99_ms, si(worst->rate_pps)),
-      fmt::format("{}: потери {}, p99 от намеченного времени {:.1f} мс при {} кадр/с", worst->id,
-                  percent(loss), p99_ms, si(worst->rate_pps))};
+  finding.evidence = {fmt::format("{}: loss {} and p99 {:.1f} ms from the intended time at {}pps",
+                                  worst->id, percent(loss), p99_ms, si(worst->rate_pps)),
+                      fmt::format("{}: потери {}, p99 от намеченного времени {:.1f} мс при {}pps",
+                                  worst->id, percent(loss), p99_ms, si(worst->rate_pps))};
   if (finding.state == "reproduced") return;
   finding.evidence.en += fmt::format(
       ". {}The guest is a namespace here: neither an emulated card nor its long queues "
@@ -175,7 +174,7 @@ void bridge_before_ovs(const Run& run, Finding& finding) {
   const auto words = [&](const Knee& knee, bool is_russian) {
     if (knee.first_lossy == nullptr) return std::string(is_russian ? "нигде" : "nowhere");
     const std::string rate = si(knee.first_lossy->rate_pps);
-    return is_russian ? fmt::format("при {} кадр/с", rate) : fmt::format("at {}pps", rate);
+    return is_russian ? fmt::format("при {}pps", rate) : fmt::format("at {}pps", rate);
   };
   finding.evidence = {fmt::format("loss above 1 %: Linux bridge {}, Open vSwitch {}",
                                   words(bridge, false), words(ovs, false)),
@@ -202,7 +201,7 @@ void intensity_is_offered(const Run& run, Finding& finding) {
     worst = std::min(worst, share);
     en += fmt::format("{}{}pps: {}", en.empty() ? "offered of intended at " : ", ",
                       si(row->rate_pps), percent(share));
-    ru += fmt::format("{}{} кадр/с: {}", ru.empty() ? "предложено из намеченного при " : ", ",
+    ru += fmt::format("{}{}pps: {}", ru.empty() ? "предложено из намеченного при " : ", ",
                       si(row->rate_pps), percent(share));
   }
   finding.state = worst > 0.98 ? "pass" : "differs";
@@ -213,7 +212,7 @@ void intensity_is_offered(const Run& run, Finding& finding) {
         "whose "
         "gap is one sleep per packet, offers 19 to 47 thousand where its plan says a million";
     finding.evidence.ru +=
-        ". Частоты выше потолка — предел тестера и так помечены; генератор исследования, у "
+        ". Частоты выше предела тестера ограничены им и так помечены; генератор исследования, у "
         "которого "
         "интервал — один сон на пакет, предлагает 19–47 тысяч там, где план говорит о миллионе";
   }

@@ -38,7 +38,7 @@ Row grown(const Row& parent, const std::string& id, const PlanAddition& addition
   row.parameters["interval_us"] = 1e6 / addition.rate_pps;
   const std::string rate = si(addition.rate_pps);
   row.title = {fmt::format("{}, {}pps", without_rate(parent.title.en), rate),
-               fmt::format("{}, {} кадр/с", without_rate(parent.title.ru), rate)};
+               fmt::format("{}, {}pps", without_rate(parent.title.ru), rate)};
   row.state = RowState::kPending;
   row.state_reason = {};
   row.results.clear();
