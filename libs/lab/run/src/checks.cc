@@ -26,12 +26,48 @@ const Check* find_check(const std::string& name) {
   return nullptr;
 }
 
-Finding judge(const Check& check, const Run& run) {
+namespace {
+
+constexpr const char* kNotAvailable = "not_available";
+
+Finding ask(const Check& check, const Run& run) {
   Finding finding;
   finding.id = check.name;
   finding.claim = check.claim;
   check.judge(run, finding);
   return finding;
+}
+
+Text state_word(const std::string& state) {
+  if (state == "pass") return {"kept", "соблюдено"};
+  if (state == "fail") return {"broken", "нарушено"};
+  if (state == "reproduced") return {state, "воспроизведено"};
+  return {state, "расходится"};
+}
+
+}  // namespace
+
+// What a check would tell is asked twice: of all rows, and of those that other work on the cores
+// did not disturb. The second answer counts where there is one.
+Finding judge(const Check& check, const Run& run) {
+  Finding all = ask(check, run);
+  if (all.state == kNotAvailable || !has_disturbed_trials(run)) return all;
+  Finding quiet = ask(check, undisturbed(run));
+  if (quiet.state != kNotAvailable) {
+    if (quiet.evidence.en == all.evidence.en) return quiet;
+    quiet.evidence.en += ". Left out: what other work on the cores disturbed";
+    quiet.evidence.ru += ". Не учтено то, чему мешала чужая работа на ядрах";
+    return quiet;
+  }
+  const Text word = state_word(all.state);
+  all.state = "disturbed";
+  all.evidence.en +=
+      fmt::format(". Told only by trials beside other work on the cores; as they are: {}", word.en);
+  all.evidence.ru += fmt::format(
+      ". Об этом говорят только испытания рядом с чужой работой на ядрах; если принять их как "
+      "есть: {}",
+      word.ru);
+  return all;
 }
 
 std::vector<const Row*> rows_of(const Run& run, const std::string& start) {

@@ -10,13 +10,23 @@ namespace merlon::lab {
 struct Check {
   std::string name;
   Text claim;
-  // Fills state and evidence.
+  // Fills state and evidence; stamps are judge()'s concern.
   void (*judge)(const Run& run, Finding& finding);
 };
 
 const std::vector<Check>& check_table();
 const Check* find_check(const std::string& name);
+// By undisturbed rows where these tell it; "disturbed" where only others do, with what they would
+// say as they are.
 Finding judge(const Check& check, const Run& run);
+
+// checks_quiet.cc
+// Trials whose figures may be others' doing: contaminated or failed, warm-ups aside.
+bool has_disturbed_trials(const Run& run);
+// The run without the rows whose figures rest on such trials, without these trials, and without
+// calibrations that most of their trials disturbed. Of trials only what checks read is kept:
+// spec, stamp, frames, kpis.
+Run undisturbed(const Run& run);
 
 // Rows that are done and whose id starts with `start`.
 std::vector<const Row*> rows_of(const Run& run, const std::string& start);

@@ -29,7 +29,7 @@ void vswitch_is_the_limit(const Run& run, Finding& finding) {
                   "{} and {}pps",
                   si(*own), si(*behind), si(*linux_own), si(*linux_behind)),
       fmt::format(
-          "без потерь до: Merlon {} кадр/с на своих портах, {} за мостами; гость Linux {} и {}",
+          "без потерь до: Merlon {}pps на своих портах, {}pps за мостами; гость Linux {} и {}pps",
           si(*own), si(*behind), si(*linux_own), si(*linux_behind))};
   if (finding.state == "reproduced") return;
   if (!is_slower) {
@@ -52,12 +52,14 @@ void starvation_is_seen(const Run& run, Finding& finding) {
   const auto share = kpi_of(run, "starved.merlon", "starved_share");
   if (!share) return not_available(run, finding, "starved.merlon");
   const double loss = kpi_of(run, "starved.merlon", "starved_loss_ratio").value_or(0);
+  const double rate = kpi_of(run, "starved.merlon", "starvation_rate_pps").value_or(0);
   finding.state = *share < 0.9 ? "reproduced" : "differs";
   finding.evidence = {
-      fmt::format("{:.0f} % of the rate remains with a neighbour on the core, loss {:.2g} %",
-                  *share * 100, loss * 100),
-      fmt::format("с соседом на ядре остаётся {:.0f} % частоты, потери {:.2g} %", *share * 100,
-                  loss * 100)};
+      fmt::format(
+          "at {}pps {:.0f} % of the rate remains with a neighbour on the core, loss {:.2g} %",
+          si(rate), *share * 100, loss * 100),
+      fmt::format("при {}pps с соседом на ядре остаётся {:.0f} % частоты, потери {:.2g} %",
+                  si(rate), *share * 100, loss * 100)};
   if (finding.state == "differs") {
     finding.evidence.en += ". At this rate the scheduler leaves the firewall enough of its core";
     finding.evidence.ru +=
@@ -123,7 +125,7 @@ void monitor_rate(const Run& run, Finding& finding) {
   finding.state = best >= 1.8e6 ? "reproduced" : "differs";
   finding.evidence = {
       fmt::format("{}pps at best ({}), {}pps at worst", si(best), fastest->id, si(least)),
-      fmt::format("лучшее {} пакетов/с ({}), худшее {}", si(best), fastest->id, si(least))};
+      fmt::format("лучшее {}pps ({}), худшее {}pps", si(best), fastest->id, si(least))};
   if (finding.state == "reproduced") return;
   double ceiling = 0;
   for (const Calibration& c : run.calibrations) ceiling = std::max(ceiling, c.ceiling_pps);
@@ -133,7 +135,7 @@ void monitor_rate(const Run& run, Finding& finding) {
       si(ceiling));
   finding.evidence.ru += fmt::format(
       ". В исследовании ядро питает сетевая карта; здесь отправитель и порты ядра без устройства "
-      "дают не больше {} кадр/с, это предел тестера, а не монитора",
+      "дают не больше {}pps, это предел тестера, а не монитора",
       si(ceiling));
 }
 

@@ -17,20 +17,21 @@ void ceiling_above_devices(const Run& run, Finding& finding) {
     if (trial.spec.is_warm_up || trial.spec.row.empty() || trial.spec.row.starts_with("cable"))
       continue;
     ++all;
-    near += trial.stamp == Stamp::kTesterLimited ? 1 : 0;
+    near += is_limited_by_tester(trial) ? 1U : 0U;
   }
   if (ceiling <= 0 || all == 0) return not_available(run, finding, "");
   finding.state = near == 0 ? "pass" : "differs";
-  finding.evidence = {fmt::format("ceiling {}pps; {} of {} trials were limited by the tester",
-                                  si(ceiling), near, all),
-                      fmt::format("потолок {}кадр/с; {} из {} испытаний ограничены тестером",
-                                  si(ceiling), near, all)};
+  finding.evidence = {
+      fmt::format("ceiling {}pps; {} of {} trials were limited by the tester", si(ceiling), near,
+                  all),
+      fmt::format("предел {}pps; {} из {} испытаний ограничены тестером", si(ceiling), near, all)};
 }
 
 struct Slope {
   double ns_per_rule = 0;
   double first_ns = 0, last_ns = 0;
-  double rules = 0;
+  double rules = 0;  // more of them
+  double most_rules = 0;
 };
 
 std::optional<Slope> slope_of(const Run& run, const std::string& start) {
@@ -45,6 +46,7 @@ std::optional<Slope> slope_of(const Run& run, const std::string& start) {
   slope.first_ns = 1e9 / *kpi_of(*fewest, "packets_per_cpu_s");
   slope.last_ns = 1e9 / *kpi_of(*most, "packets_per_cpu_s");
   slope.rules = most->device.rules - fewest->device.rules;
+  slope.most_rules = most->device.rules;
   slope.ns_per_rule = (slope.last_ns - slope.first_ns) / slope.rules;
   return slope;
 }
@@ -71,10 +73,11 @@ void set_is_flat(const Run& run, Finding& finding) {
   finding.state = ratio < 1.5 ? "reproduced" : "differs";
   finding.evidence = {
       fmt::format(
-          "{:.0f} ns per frame with 4,000 rules in a set, {:.0f} ns without rules: {:.2f} x",
-          slope->last_ns, 1e9 / *none, ratio),
-      fmt::format("{:.0f} нс на кадр с 4000 правил в множестве, {:.0f} нс без правил: {:.2f} раза",
-                  slope->last_ns, 1e9 / *none, ratio)};
+          "{:.0f} ns per frame with {:.0f} rules in a set, {:.0f} ns without rules: {:.2f} x",
+          slope->last_ns, slope->most_rules, 1e9 / *none, ratio),
+      fmt::format(
+          "{:.0f} нс на кадр с {:.0f} правилами в множестве, {:.0f} нс без правил: {:.2f} раза",
+          slope->last_ns, slope->most_rules, 1e9 / *none, ratio)};
   if (finding.state == "differs") {
     finding.evidence.en +=
         fmt::format("; A/A noise of this machine is {:.0f} %", run.environment.noise_ratio * 100);

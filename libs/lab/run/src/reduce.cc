@@ -104,6 +104,13 @@ constexpr std::array kFigures{
            }},
 };
 
+constexpr const char* kTesterLimited = "tester_limited";
+
+// Not for medians: it belongs to a device's start, or is there with some trials only.
+bool is_of_one_trial(const std::string& name) {
+  return name == "setup_s" || name == "load_s" || name == kTesterLimited;
+}
+
 // Rate from which every millisecond has frames in it.
 constexpr double kFramesEachMs = 2000;
 
@@ -146,7 +153,7 @@ void reduce_row(Row& row, const std::vector<const TrialResult*>& trials,
     for (const Figure& figure : kFigures)
       if (figure.is_there(*trial)) values[figure.name].push_back(figure.of(*trial));
     for (const auto& [name, value] : trial->kpis)
-      if (name != "setup_s" && name != "load_s") values[name].push_back(value);
+      if (!is_of_one_trial(name)) values[name].push_back(value);
   }
   for (auto& [name, list] : values) {
     const auto [low, high] = std::minmax_element(list.begin(), list.end());
@@ -160,6 +167,10 @@ void reduce_row(Row& row, const std::vector<const TrialResult*>& trials,
   const auto p50 = row.kpis.find("latency_p50_us");
   if (p50 != row.kpis.end() && null_path.latency_p50_ns > 0)
     row.kpis["latency_added_us"] = p50->second - null_path.latency_p50_ns / 1e3;
+}
+
+bool is_limited_by_tester(const TrialResult& trial) {
+  return trial.stamp == Stamp::kTesterLimited || trial.kpis.contains(kTesterLimited);
 }
 
 double longest_outage_s(const TrialResult& trial) {

@@ -101,7 +101,7 @@ Result<TrialOutcome> RowAtWork::measure(double load_pps, double duration_s, bool
   outcome.loss_ratio = result->loss_ratio;
   outcome.forwarding_pps = result->received_pps;
   outcome.is_usable = is_usable(*result);
-  outcome.is_tester_limited = result->stamp == Stamp::kTesterLimited;
+  outcome.is_tester_limited = is_limited_by_tester(*result);
   return outcome;
 }
 

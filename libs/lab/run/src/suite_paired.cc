@@ -76,6 +76,7 @@ class Comparison {
   std::vector<std::string> figures_;
   std::vector<std::vector<PairedSample>> samples_;  // of each figure
   std::array<unsigned, 2> limited_{};               // trials of a side that the tester limited
+  std::array<unsigned, 2> disturbed_{};             // used though contaminated
   std::optional<Side> standing_;                    // whose device is up and warm
   ChangeLimits limits_;
   PairedPlan plan_;
@@ -145,7 +146,9 @@ Result<void> Comparison::measure(Side side) {
   if (!taken) return taken.error();
   const TrialResult& trial = taken->trial;
   const bool is_usable = run.is_usable(trial) && (!taken->fewer || run.is_usable(*taken->fewer));
-  if (trial.stamp == Stamp::kTesterLimited) ++limited_[static_cast<std::size_t>(side)];
+  if (is_limited_by_tester(trial)) ++limited_[static_cast<std::size_t>(side)];
+  if (is_usable && trial.stamp == Stamp::kContaminated)
+    ++disturbed_[static_cast<std::size_t>(side)];
   for (std::size_t i = 0; i < figures_.size(); ++i)
     samples_[i].push_back(
         {side, value(*taken, figures_[i]).value_or(0), !is_usable, trial.spec.id});
@@ -160,12 +163,21 @@ PairedResult Comparison::result(std::size_t figure) const {
 }
 
 // A rate that the tester could not raise any further tells less than the whole difference.
-void add_caveat(Text& sentence, const std::array<unsigned, 2>& limited) {
+void add_limited(Text& sentence, const std::array<unsigned, 2>& limited) {
   if (limited[0] + limited[1] == 0) return;
   sentence.en +=
       fmt::format("; trials limited by the tester: {} of A, {} of B", limited[0], limited[1]);
   sentence.ru +=
       fmt::format("; испытаний, ограниченных тестером: A {}, B {}", limited[0], limited[1]);
+}
+
+// On a machine that is busy all the time there are no others; the noise holds what they add.
+void add_disturbed(Text& sentence, const std::array<unsigned, 2>& disturbed) {
+  if (disturbed[0] + disturbed[1] == 0) return;
+  sentence.en += fmt::format("; trials beside other work on the cores: {} of A, {} of B",
+                             disturbed[0], disturbed[1]);
+  sentence.ru += fmt::format("; испытаний рядом с чужой работой на ядрах: A {}, B {}", disturbed[0],
+                             disturbed[1]);
 }
 
 PairedOutcome Comparison::outcome(std::size_t figure, const Text& ended) const {
@@ -187,7 +199,8 @@ PairedOutcome Comparison::outcome(std::size_t figure, const Text& ended) const {
   out.verdict = paired_word(r.verdict);
   out.sentence = r.sentence;
   if (out.figure.ends_with("_pps") || out.figure == "connections_per_s")
-    add_caveat(out.sentence, limited_);
+    add_limited(out.sentence, limited_);
+  add_disturbed(out.sentence, disturbed_);
   out.ended = ended;
   out.pairs = r.trials;
   return out;

@@ -73,12 +73,44 @@ double middle(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+namespace {
+
+// The rate to starve the device at: the row's, or a share of what the device keeps alone. At a rate
+// that costs it little of its core a neighbour takes nothing away; at its limit it loses by itself.
+Result<double> starvation_rate(RowRun& run) {
+  Row& row = run.row();
+  if (row.rate_pps > 0) return row.rate_pps;
+  auto goal = goal_preset("loss1");
+  if (!goal) return goal.error();
+  // A starting point, no result: coarse and soon.
+  goal->initial_duration_s = goal->final_duration_s = 0.5;
+  goal->duration_sum_s = 1.5;
+  goal->width = parameter(row, "width");
+  auto results = run.search(std::vector<Goal>{*goal}, row.traffic, parameter(row, "search_s"));
+  if (!results) return results.error();
+  const double own_pps = results->front().lower_pps;
+  if (own_pps <= 0)
+    return base::Error{base::Errc::kNotFound,
+                       "no rate was found that the device keeps with its core to itself",
+                       {},
+                       "give the row a rate",
+                       {}};
+  row.kpis["own_limit_pps"] = own_pps;
+  return own_pps * parameter(row, "load_share");
+}
+
+}  // namespace
+
 // The same rate with the device's core to itself and with a neighbour on it: what a device does
 // whose processor was promised but not reserved. Where others' work was on the cores all the time,
 // the trials without the neighbour had neighbours too, and no share is told.
 Result<void> run_starvation(RowRun& run) {
   TrialRequest request = rates_request(run.row());
-  if (auto warm = warm_up(run, request); !warm) return warm;
+  auto rate = starvation_rate(run);
+  if (!rate) return rate.error();
+  request.rate_pps = *rate;
+  if (run.row().rate_pps > 0)  // a search has warmed up by itself
+    if (auto warm = warm_up(run, request); !warm) return warm;
   auto trials = run.trials(request);
   if (!trials) return trials.error();
   std::vector<double> alone, received, loss;
@@ -93,6 +125,7 @@ Result<void> run_starvation(RowRun& run) {
     loss.push_back(starved->loss_ratio);
   }
   Kpis& kpis = run.row().kpis;
+  kpis["starvation_rate_pps"] = *rate;
   kpis["starved_pps"] = middle(received);
   kpis["starved_loss_ratio"] = middle(loss);
   if (const double whole = middle(alone); whole > 0) {

@@ -50,61 +50,55 @@ bool keeps_up(const TrialResult& trial, double share) {
          kpi(trial, "connections_per_s") >= 0.95 * kpi(trial, "offered_connections_per_s");
 }
 
-// By its stamp, or, where others used the cores as well and the stamp says only that, by its
-// account of TLS.
-bool was_tester_busy(const TrialResult& trial) {
-  constexpr double kBusyLimit = 0.95, kTlsShare = 0.5;
-  return trial.stamp == Stamp::kTesterLimited ||
-         (kpi(trial, "tester_sustain_busy_ratio") >= kBusyLimit &&
-          kpi(trial, "tester_tls_ratio") >= kTlsShare);
-}
+// Fewer a second are no search's business.
+constexpr double kLeastCps = 10;
 
-// The highest rate of new connections that passes: doubled until it fails, then halved intervals.
+// The highest rate of new connections that passes, between one that does and one that doesn't.
+struct RateSearch {
+  double limit = 0, width = 0;
+  double low = 0, high = 0;  // passes, fails; 0: not known
+
+  [[nodiscard]] bool is_done() const {
+    if (high == 0) return low >= limit;
+    return low > 0 ? high - low <= width * high : high <= kLeastCps;
+  }
+  // Doubled until a rate fails. Below one that failed at once, what came through there says where
+  // to look, and no more than that: a device that collapsed may do many times as much. Far bounds
+  // are halved by their ratio, near ones by their difference.
+  [[nodiscard]] double next(double managed_cps) const {
+    if (high == 0) return std::min(limit, 2 * low);
+    if (low == 0) return std::clamp(0.8 * managed_cps, high / 8, high / 2);
+    return high > 4 * low ? std::sqrt(low * high) : (low + high) / 2;
+  }
+};
+
 // Each result of a trial decides, so that a resumed run goes the same way. Where the lowest rate
 // that failed was more than the tester could open, the row says that the device was not the limit.
 Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double limit, double width,
                             double share, TrialResult* best) {
-  double low = 0, high = 0;
-  const auto note_limit = [&run](const TrialResult& trial) {
-    run.row().kpis["limited_by_tester"] = was_tester_busy(trial) ? 1 : 0;
-  };
-  for (double rate = start; high == 0 && rate <= limit * 1.0001;) {
-    if (low > 0 && run.seconds_left() < 2 * tcp.sustain_s) break;
+  RateSearch search{.limit = limit, .width = width};
+  Kpis& kpis = run.row().kpis;
+  for (double rate = std::min(start, limit);;) {
     tcp.connections_per_s = rate;
     auto trial = run.trial(request_of(run.row(), tcp));
+    // What failed beside others' work, once, may not be the device's failure.
+    if (trial && !keeps_up(*trial, share) && !run.is_usable(*trial))
+      trial = run.trial(request_of(run.row(), tcp));
     if (!trial) return trial.error();
     if (keeps_up(*trial, share)) {
-      low = rate;
-      if (best != nullptr) *best = *trial;
-      if (rate >= limit) break;
-      rate = std::min(limit, rate * 2);
-    } else {
-      high = rate;
-      note_limit(*trial);
-      if (low == 0) {  // the start was too high already: what it managed shows where to look
-        const double managed = std::max(kpi(*trial, "connections_per_s") * 0.8, rate / 8);
-        if (rate <= 200) break;
-        rate = managed;
-        high = 0;
-        limit = std::min(limit, rate * 1.25);
-      }
-    }
-  }
-  while (low > 0 && high > 0 && high - low > width * high &&
-         run.seconds_left() > 2 * tcp.sustain_s) {
-    tcp.connections_per_s = (low + high) / 2;
-    auto trial = run.trial(request_of(run.row(), tcp));
-    if (!trial) return trial.error();
-    if (keeps_up(*trial, share)) {
-      low = tcp.connections_per_s;
+      search.low = rate;
       if (best != nullptr) *best = *trial;
     } else {
-      high = tcp.connections_per_s;
-      note_limit(*trial);
+      search.high = rate;
+      kpis["limited_by_tester"] = is_limited_by_tester(*trial) ? 1 : 0;
     }
+    // Without a rate that passes there is no result: the way down goes on while there is any time.
+    const double least_s = search.low > 0 ? 2 * tcp.sustain_s : 0;
+    if (search.is_done() || run.seconds_left() <= least_s) break;
+    rate = search.next(kpi(*trial, "connections_per_s"));
   }
-  run.row().kpis["higher_rate_failed"] = high > 0 || run.row().kpis.contains("limited_by_tester");
-  return low;
+  kpis["higher_rate_failed"] = search.high > 0 ? 1 : 0;
+  return search.low;
 }
 
 void keep_verdict(Row& row, const TrialResult& trial) {
@@ -121,7 +115,11 @@ void keep_verdict(Row& row, const TrialResult& trial) {
 
 // A rate that a busy tester could not raise, or that nothing stopped, is a lower bound.
 void tell_what_ended(Row& row) {
-  if (row.kpis["limited_by_tester"] != 0)
+  if (row.kpis["max_cps"] <= 0 && row.kpis["limited_by_tester"] == 0)
+    row.state_reason = {"no rate passed: connections failed at the lowest that there was time for",
+                        "ни одна частота не прошла: соединения отказывали и на наименьшей, на "
+                        "которую хватило времени"};
+  else if (row.kpis["limited_by_tester"] != 0)
     row.state_reason = {"the tester could not open more connections; the device may do more",
                         "тестер не смог открыть больше соединений; устройство может больше"};
   else if (row.kpis["higher_rate_failed"] == 0)

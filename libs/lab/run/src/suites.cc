@@ -19,6 +19,9 @@ double fixed_need(const Row& row) {
 double double_need(const Row& row) { return 2 * fixed_need(row); }
 double search_need(const Row& row) { return parameter(row, "search_s"); }
 double paired_need(const Row& row) { return row.against.empty() ? 0 : parameter(row, "search_s"); }
+double starvation_need(const Row& row) {
+  return double_need(row) + (row.rate_pps > 0 ? 0 : parameter(row, "search_s"));
+}
 double recovery_need(const Row& row) {
   const double search_s = row.rate_pps > 0 ? 0 : parameter(row, "search_s");
   return search_s + std::max(1U, row.repeats) *
@@ -104,8 +107,9 @@ std::vector<Suite> rate_suites() {
                 "та же частота в одиночку и с соседом на ядре устройства"},
        .standard = "RFC 8204 noisy neighbour",
        .run = run_starvation,
-       .parameters = {},
-       .need_s = double_need},
+       .parameters = {{"search_s", 8}, {"width", 0.05}, {"load_share", 0.8}},
+       .need_s = starvation_need,
+       .leaves_out_disturbed = true},
   };
 }
 

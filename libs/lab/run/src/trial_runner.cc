@@ -20,8 +20,10 @@ std::string si(double value) {
   return fmt::format("{:.0f} ", value);
 }
 
+// The worst stamp stays; that the tester was the limit is kept beside it.
 void stamp(TrialResult& result, Stamp stamp, std::string reason) {
   result.stamp = std::max(result.stamp, stamp);
+  if (stamp == Stamp::kTesterLimited) result.kpis["tester_limited"] = 1;
   result.stamp_reasons.push_back(std::move(reason));
 }
 
@@ -32,18 +34,18 @@ void judge_tester_limit(TrialResult& result, double ceiling_pps) {
   const double limit = kCeilingShare * ceiling_pps;
   const bool is_near =
       std::max(result.spec.rate_pps, result.offered_pps) >= limit && result.received_pps >= limit;
-  if (result.stamp == Stamp::kTesterLimited && result.received_pps < limit &&
-      result.offered_pps < limit) {
+  if (is_limited_by_tester(result) && result.received_pps < limit && result.offered_pps < limit) {
     // The sender alone does more than it did here, so what slowed it down is the device, whose work
     // the kernel does within the sender's system call. Its unsent frames count as lost already.
-    result.stamp = Stamp::kClean;
+    if (result.stamp == Stamp::kTesterLimited) result.stamp = Stamp::kClean;
+    result.kpis.erase("tester_limited");
     result.stamp_reasons.push_back(
         fmt::format("the device runs in the sender's time (inline): {}pps were offered where the "
                     "null path takes {}pps",
                     si(result.offered_pps), si(ceiling_pps)));
     return;
   }
-  if (is_near && result.stamp == Stamp::kClean)
+  if (is_near && result.stamp != Stamp::kFailed && !is_limited_by_tester(result))
     stamp(result, Stamp::kTesterLimited,
           fmt::format("{}pps are within {:.0f} % of the null path's ceiling of {}pps",
                       si(result.received_pps), kCeilingShare * 100, si(ceiling_pps)));
@@ -88,6 +90,8 @@ Result<TrialResult> TrialRunner::run(const TrialSpec& spec, const TrialRequest& 
   auto sent = send(spec, request, stop, progress, kpis);
   if (!sent) return sent.error();
   TrialResult result = std::move(*sent);
+  // What others did, told next, is a worse stamp.
+  if (result.stamp == Stamp::kTesterLimited) result.kpis["tester_limited"] = 1;
   accountant->end(result);
 
   result.spec = spec;

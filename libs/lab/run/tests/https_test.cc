@@ -25,19 +25,25 @@ class FormulaRun final : public RowRun {
     TrialResult r;
     if (!request.connections) return r;
     const TcpRequest& tcp = *request.connections;
-    const double rate = std::min({tcp.connections_per_s, device_cps, tester_cps});
+    const bool is_over = tcp.connections_per_s > device_cps;
+    const double rate = is_over && collapsed_cps > 0
+                            ? collapsed_cps
+                            : std::min({tcp.connections_per_s, device_cps, tester_cps});
     r.kpis = {{"attempted", tcp.connections_per_s * tcp.sustain_s},
-              {"failed", tcp.connections_per_s > device_cps ? 1000 : 0},
+              {"failed", is_over ? 1000 : 0},
               {"offered_connections_per_s", tcp.connections_per_s},
               {"connections_per_s", rate},
               {"completed", rate * tcp.sustain_s},
               {"sustain_connections_attempted", tcp.connections_per_s * tcp.sustain_s},
               {"failed_connection_ratio", 0}};
     if (tcp.tls.is_on()) r.kpis["handshakes_per_s"] = rate;
+    if (disturbed.contains(requests.size())) {
+      r.kpis["failed"] = 1000;
+      r.stamp = Stamp::kContaminated;
+    }
     if (tcp.connections_per_s > tester_cps) {
       r.stamp = is_machine_busy ? Stamp::kContaminated : Stamp::kTesterLimited;
-      r.kpis["tester_sustain_busy_ratio"] = 1;
-      r.kpis["tester_tls_ratio"] = 0.9;
+      r.kpis["tester_limited"] = 1;
     }
     return r;
   }
@@ -51,14 +57,18 @@ class FormulaRun final : public RowRun {
     return std::vector<GoalResult>{};
   }
   const PathLimits& null_path() override { return limits_; }
-  [[nodiscard]] bool is_usable(const TrialResult&) const override { return true; }
+  [[nodiscard]] bool is_usable(const TrialResult& trial) const override {
+    return trial.stamp != Stamp::kContaminated || is_machine_busy;
+  }
   [[nodiscard]] double tsc_hz() const override { return 0; }
-  double seconds_left() override { return 1000; }
+  double seconds_left() override { return 1000 - static_cast<double>(requests.size()); }
   void decide(const Text&) override {}
 
   std::vector<TrialRequest> requests;
   double device_cps = 1e9, tester_cps = 1e9;
+  double collapsed_cps = 0;  // beyond its limit the device does no more than this; 0: the limit
   bool is_machine_busy = false;
+  std::set<std::size_t> disturbed;  // trials, from 1, that fail by others' work
 
  private:
   Row& row_;
@@ -128,6 +138,49 @@ TEST(Https, SaysWhenTheTesterIsTheLimit) {
     EXPECT_EQ(row.kpis.at("limited_by_tester"), 1);
     EXPECT_THAT(row.state_reason.en, testing::HasSubstr("the tester could not"));
   }
+}
+
+// What came through at a rate that was too high says little of a device that collapses there.
+TEST(Https, FindsTheRateOfADeviceThatCollapses) {
+  for (const double collapsed_cps : {1.0, 10.0, 200.0}) {
+    Row row = row_of_suite("connection_rate", {{"start_cps", 1000}});
+    FormulaRun run(row);
+    run.device_cps = 500;
+    run.collapsed_cps = collapsed_cps;
+    ASSERT_TRUE(run_connection_rate(run).ok());
+    EXPECT_NEAR(row.kpis.at("max_cps"), 500, 50) << collapsed_cps;
+    EXPECT_LE(row.kpis.at("max_cps"), 500);
+    EXPECT_EQ(row.kpis.at("higher_rate_failed"), 1);
+    EXPECT_LE(run.requests.size(), 14U) << "trials of a search are few";
+  }
+}
+
+// One trial that others' work spoiled must not become the device's limit; a machine that is never
+// quiet has no other trials.
+TEST(Https, TriesAgainWhatFailedBesideOtherWork) {
+  for (const bool is_machine_busy : {false, true}) {
+    Row row = row_of_suite("connection_rate", {{"start_cps", 1000}});
+    FormulaRun run(row);
+    run.device_cps = 20'000;
+    run.is_machine_busy = is_machine_busy;
+    run.disturbed = {3};  // at 2,000 a second, behind the warm-up and 1,000
+    ASSERT_TRUE(run_connection_rate(run).ok());
+    if (is_machine_busy) {
+      EXPECT_LT(row.kpis.at("max_cps"), 2000);
+    } else {
+      EXPECT_NEAR(row.kpis.at("max_cps"), 20'000, 2000);
+    }
+  }
+}
+
+TEST(Https, SaysWhenNoRatePassed) {
+  Row row = row_of_suite("connection_rate", {{"start_cps", 1000}});
+  FormulaRun run(row);
+  run.device_cps = 0;
+  ASSERT_TRUE(run_connection_rate(run).ok());
+  EXPECT_EQ(row.kpis.at("max_cps"), 0);
+  EXPECT_THAT(row.state_reason.en, testing::HasSubstr("no rate passed"));
+  EXPECT_LE(run.requests.size(), 6U);
 }
 
 TEST(Https, SaysWhenNothingFailed) {

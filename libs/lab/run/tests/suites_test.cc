@@ -111,6 +111,18 @@ TEST_F(SuiteTest, StarvationAmongNeighboursTellsNoShare) {
   EXPECT_TRUE(row.kpis.contains("starved_pps"));
 }
 
+// At a rate that costs a device little of its core a neighbour takes nothing away.
+TEST_F(SuiteTest, StarvationWithoutARateLoadsTheDeviceToFourFifths) {
+  Row wanted = suite("starvation", 80'000);
+  wanted.rate_pps = 0;
+  const Row row = run(wanted);
+  EXPECT_NEAR(row.kpis.at("own_limit_pps"), 80'000, 80'000 * 0.07);
+  EXPECT_NEAR(row.kpis.at("starvation_rate_pps"), 0.8 * row.kpis.at("own_limit_pps"), 1);
+  EXPECT_NEAR(row.kpis.at("starved_pps"), row.kpis.at("starvation_rate_pps"), 2);
+  EXPECT_NEAR(row.kpis.at("starved_share"), 1, 1e-3);
+  EXPECT_LE(trials_.size(), 40U);  // bounded by search_s
+}
+
 TEST_F(SuiteTest, RecoveryIsTimedFromTheEndOfTheOverload) {
   for (const double dazed_ms : {0.0, 40.0, 333.0}) {
     Row wanted = suite("rfc2544.recovery", 80'000);
@@ -236,6 +248,26 @@ TEST(TrialJudgement, NearTheCeilingNothingIsSaidOfTheDevice) {
   result.offered_pps = result.received_pps = 850'000;
   judge_tester_limit(result, 1e6);
   EXPECT_EQ(result.stamp, Stamp::kTesterLimited);
+}
+
+// A busy machine's trials are contaminated; that the tester was the limit as well is not lost.
+TEST(TrialJudgement, TheTestersLimitIsSeenBesideAWorseStamp) {
+  TrialResult result;
+  result.spec.rate_pps = 900'000;
+  result.offered_pps = result.received_pps = 850'000;
+  result.stamp = Stamp::kContaminated;
+  EXPECT_FALSE(is_limited_by_tester(result));
+  judge_tester_limit(result, 1e6);
+  EXPECT_EQ(result.stamp, Stamp::kContaminated);
+  EXPECT_TRUE(is_limited_by_tester(result));
+  EXPECT_EQ(result.stamp_reasons.size(), 1U);
+  judge_tester_limit(result, 1e6);
+  EXPECT_EQ(result.stamp_reasons.size(), 1U) << "told once";
+  // An inline device takes it back, and the stamp of others' work stays.
+  result.offered_pps = result.received_pps = 300'000;
+  judge_tester_limit(result, 1e6);
+  EXPECT_EQ(result.stamp, Stamp::kContaminated);
+  EXPECT_FALSE(is_limited_by_tester(result));
 }
 
 TEST(TrialJudgement, ASlowTrialOnAnUnknownPathStaysTheTesters) {

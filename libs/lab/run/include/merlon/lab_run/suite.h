@@ -74,6 +74,8 @@ struct Suite {
   // Of suites whose trials are all alike: rows of one "pair_group" can then be measured in turn, A
   // B B A.
   TrialRequest (*request)(const Row& row) = nullptr;
+  // Its figures never rest on contaminated trials: it leaves these out, or tells nothing.
+  bool leaves_out_disturbed = false;
 };
 
 const std::vector<Suite>& suites();
@@ -107,6 +109,10 @@ void reduce_row(Row& row, const std::vector<const TrialResult*>& trials,
 // its kpis.
 std::optional<double> trial_figure(const TrialResult& trial, const std::string& name);
 const std::vector<std::string>& trial_figures();
+
+// Did the tester limit the trial, whatever its stamp? One that others' work disturbed as well is
+// stamped contaminated and has kpis["tester_limited"] beside it.
+bool is_limited_by_tester(const TrialResult& trial);
 
 // Longest time without a single frame, from the trial's time lines: RFC 6201 section 3.2
 // (time-stamp method).
