@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (result.config.has_value() == !result.errors.empty()) std::abort();
   for (const base::Error& e : result.errors)
     if (e.where.has_place() && e.where.end_column <= e.where.column) std::abort();
-  control::format_findings(result.errors, result.warnings, result.bundle);
-  control::findings_to_json(result.errors, result.warnings);
+  static_cast<void>(control::format_findings(result.errors, result.warnings, result.bundle));
+  static_cast<void>(control::findings_to_json(result.errors, result.warnings));
   if (result.config) {
     if (!control::diff(*result.config, *result.config).empty()) std::abort();
     const std::string canonical = control::canonical_text(*result.config);
