@@ -49,6 +49,9 @@ RuleHits HitCounters::read_locked(std::uint32_t slot) const noexcept {
   }
   out.observed_since = origin.since;
   out.sessions -= origin.sessions;
+  out.packets -= origin.packets;
+  out.bytes -= origin.bytes;
+  out.limit_drops -= origin.limit_drops;
   // Cells belong to their workers, so a reset can't clear them: hits from before it are not shown,
   // and the first one after it is not known when there were hits before; its last one is.
   if (origin.is_reset) {
@@ -62,9 +65,29 @@ void HitCounters::reset(std::uint32_t slot, base::Nanos now) {
   const std::lock_guard lock(mutex_);
   if (slot >= origins_.size()) return;
   Origin& origin = origins_[slot];
-  origin.sessions += read_locked(slot).sessions;
+  const RuleHits hits = read_locked(slot);
+  origin.sessions += hits.sessions;
+  origin.packets += hits.packets;
+  origin.bytes += hits.bytes;
+  origin.limit_drops += hits.limit_drops;
   origin.since = now;
   origin.is_reset = true;
+}
+
+void HitCounters::clear(std::uint32_t slot, base::Nanos now) {
+  const std::lock_guard lock(mutex_);
+  if (slot >= origins_.size()) return;
+  // The next to write is a worker that has read a snapshot with the new rule, after this.
+  for (Row& row : rows_) {
+    Cell* chunk = row.chunks[slot / kChunk].load(std::memory_order_acquire);
+    if (chunk == nullptr) continue;
+    Cell& cell = chunk[slot % kChunk];
+    for (auto* count : {&cell.sessions, &cell.packets, &cell.bytes, &cell.limit_drops})
+      count->store(0, std::memory_order_relaxed);
+    cell.first.store(0, std::memory_order_relaxed);
+    cell.last.store(0, std::memory_order_relaxed);
+  }
+  origins_[slot] = Origin{.since = now};
 }
 
 }  // namespace merlon::policy

@@ -49,5 +49,40 @@ TEST(Hits, ResetCountsFromZero) {
   EXPECT_EQ(h.read(1).last, 50);
 }
 
+TEST(Hits, ResetTakesTrafficOffToo) {
+  HitCounters h(2);
+  ASSERT_TRUE(h.reserve(2, 5));
+  h.add_traffic(0, 1, 7, 700);
+  h.add_limit_drop(1, 1);
+  h.reset(1, 20);
+  h.add_traffic(1, 1, 1, 60);
+  const RuleHits r = h.read(1);
+  EXPECT_EQ(r.packets, 1U);
+  EXPECT_EQ(r.bytes, 60U);
+  EXPECT_EQ(r.limit_drops, 0U);
+}
+
+TEST(Hits, NothingIsLeftOfAnotherRule) {
+  HitCounters h(2);
+  ASSERT_TRUE(h.reserve(2, 5));
+  for (unsigned worker = 0; worker < 2; ++worker) {
+    h.add(worker, 1, 10);
+    h.add_traffic(worker, 1, 7, 700);
+    h.add_limit_drop(worker, 1);
+  }
+  h.reset(1, 15);
+  h.add(0, 1, 16);
+  h.clear(1, 20);
+  RuleHits r = h.read(1);
+  EXPECT_EQ(r.sessions + r.packets + r.bytes + r.limit_drops, 0U);
+  EXPECT_EQ(r.first, 0);
+  EXPECT_EQ(r.last, 0);
+  EXPECT_EQ(r.observed_since, 20);
+  h.add(1, 1, 30);
+  r = h.read(1);
+  EXPECT_EQ(r.sessions, 1U);
+  EXPECT_EQ(r.first, 30);
+}
+
 }  // namespace
 }  // namespace merlon::policy

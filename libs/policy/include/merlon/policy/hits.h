@@ -75,6 +75,9 @@ class HitCounters {
   [[nodiscard]] RuleHits read(std::uint32_t slot) const noexcept;
   // Counts from here: what was counted before is taken off, observed_since becomes `now`.
   void reset(std::uint32_t slot, base::Nanos now);
+  // The slot gets another rule: nothing is left of the one before, observed_since becomes `now`.
+  // Only while no worker can count for the slot.
+  void clear(std::uint32_t slot, base::Nanos now);
 
  private:
   struct Cell {
@@ -87,7 +90,7 @@ class HitCounters {
   };
   struct Origin {
     base::Nanos since = 0;
-    std::uint64_t sessions = 0;
+    std::uint64_t sessions = 0, packets = 0, bytes = 0, limit_drops = 0;
     bool is_reset = false;
   };
   [[nodiscard]] RuleHits read_locked(std::uint32_t slot) const noexcept;

@@ -20,8 +20,9 @@ struct Query {
                 zone_destination = base::kNoZone;  // zone numbers of the snapshot
 };
 
-// A rule slot names a rule for the life of the process: equal ids keep their slot over commits, so
-// counters and sessions never point at another rule. Slot 0 is the default action.
+// A rule slot names a rule as long as any snapshot, session or event refers to it: equal ids keep
+// their slot over commits, so counters and sessions never point at another rule. Slot 0 is the
+// default action.
 inline constexpr std::uint32_t kDefaultRuleSlot = 0;
 
 struct Decision {
