@@ -99,6 +99,13 @@ void not_available(const Run& run, Finding& finding, const std::string& start) {
   finding.state = "not_available";
   for (const Row& row : run.rows) {
     if (!row.id.starts_with(start)) continue;
+    if (row.state == RowState::kDone && has_disturbed_trials(run, row.id)) {
+      finding.evidence = {
+          fmt::format("row {} was measured, but beside other work on the cores: not told", row.id),
+          fmt::format("строка {} измерена, но рядом с чужой работой на ядрах: величины нет",
+                      row.id)};
+      continue;
+    }
     if (row.state == RowState::kDone) {
       // Measured, and yet without the figure: a difference that came out as nothing or less.
       finding.evidence = {

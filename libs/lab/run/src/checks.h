@@ -22,7 +22,8 @@ Finding judge(const Check& check, const Run& run);
 
 // checks_quiet.cc
 // Trials whose figures may be others' doing: contaminated or failed, warm-ups aside.
-bool has_disturbed_trials(const Run& run);
+// Of one row, or of any where `row` is empty.
+bool has_disturbed_trials(const Run& run, const std::string& row = {});
 // The run without the rows whose figures rest on such trials, without these trials, and without
 // calibrations that most of their trials disturbed. Of trials only what checks read is kept:
 // spec, stamp, frames, kpis.

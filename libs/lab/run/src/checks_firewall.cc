@@ -21,7 +21,7 @@ void vswitch_is_the_limit(const Run& run, Finding& finding) {
   // The study's argument: when a plain Linux guest stops at the same point, the switch around both
   // is the limit.
   const double nearness = *behind > 0 ? *linux_behind / *behind : 0;
-  const bool stops_alike = nearness > 0.67 && nearness < 1.5;
+  const bool stops_alike = nearness > 0.8 && nearness < 1.25;
   const bool is_slower = *behind < 0.9 * *own;
   finding.state = stops_alike && is_slower ? "reproduced" : "differs";
   finding.evidence = {

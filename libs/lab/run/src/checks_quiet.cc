@@ -57,9 +57,9 @@ bool is_disturbed(const Row& row, const Counts& counts) {
 
 }  // namespace
 
-bool has_disturbed_trials(const Run& run) {
-  return std::any_of(run.trials.begin(), run.trials.end(), [](const TrialResult& trial) {
-    return !trial.spec.is_warm_up && is_disturbed(trial);
+bool has_disturbed_trials(const Run& run, const std::string& row) {
+  return std::any_of(run.trials.begin(), run.trials.end(), [&row](const TrialResult& trial) {
+    return !trial.spec.is_warm_up && is_disturbed(trial) && (row.empty() || trial.spec.row == row);
   });
 }
 

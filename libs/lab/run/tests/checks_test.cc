@@ -113,6 +113,21 @@ TEST(Checks, BelieveASuiteThatLeavesDisturbedTrialsOut) {
   EXPECT_EQ(finding_of(run, "starvation-is-seen").state, "reproduced");
 }
 
+// Not "lost in the noise": the suite kept the share for itself, and why is known.
+TEST(Checks, SayWhereAMeasuredRowTellsNothingBesideOtherWork) {
+  lab::Run run;
+  run.rows = {row_of("starved.merlon", {"x", "x"}, "starvation", cable())};
+  run.rows[0].state = RowState::kDone;
+  TrialResult trial;
+  trial.spec.row = "starved.merlon";
+  run.trials = {trial};
+  EXPECT_THAT(finding_of(run, "starvation-is-seen").evidence.en, HasSubstr("noise"));
+  run.trials[0].stamp = Stamp::kContaminated;
+  const Finding told = finding_of(run, "starvation-is-seen");
+  EXPECT_EQ(told.state, "not_available");
+  EXPECT_THAT(told.evidence.en, HasSubstr("beside other work on the cores: not told"));
+}
+
 TEST(Checks, BelieveAPairThatKnowsItsNoise) {
   lab::Run run;
   run.rows = {row_of("control.bridge", {"x", "x"}, "paired", cable())};
