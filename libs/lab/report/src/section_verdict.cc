@@ -58,6 +58,8 @@ constexpr auto kTelling = std::to_array<std::string_view>({"paired_ratio",
                                                            "recovery_ms",
                                                            "blocked_by_loss_ms",
                                                            "blocked_by_time_ms",
+                                                           "monitored_pps",
+                                                           "unseen_ratio",
                                                            "whole_pps",
                                                            "saturated_pps",
                                                            "starved_share",
@@ -106,7 +108,7 @@ std::string result_cell(const RunIndex& index, const Row& row) {
   const auto trials = speaking(index.trials(row.id));
   for (const std::string_view name : kTelling) {
     if (parts.size() >= kMaxKpis + row.results.size()) break;
-    if (!row.results.empty() && (name == "received_pps" || name == "loss_ratio")) continue;
+    if (!has_one_load(row) && (name == "received_pps" || name == "loss_ratio")) continue;
     if (name == "loss_ratio" && !trials.empty()) {
       parts.push_back(both(value_info(name).title) + " <b>" + escape(row_loss_text(index, row)) +
                       "</b>");
@@ -136,7 +138,7 @@ std::string result_cell(const RunIndex& index, const Row& row) {
 
 // A small bar: how near to what the tester can do at all.
 std::string ceiling_cell(const RunIndex& index, const Row& row) {
-  auto point = row_value(index, row, row.results.empty() ? "received_pps" : "throughput_pps");
+  const auto point = row_value(index, row, rate_figure(row));
   if (!point || index.ceiling_pps() <= 0) return std::string(1, kNumber);
   const double share = point->y / index.ceiling_pps();
   if (!std::isfinite(share)) return std::string(1, kNumber);

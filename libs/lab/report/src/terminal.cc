@@ -66,9 +66,11 @@ class Summary {
     }
     if (!is_regular) text += " !";
     if (!text.empty()) return {text, is_regular ? Colour::kNone : Colour::kWarn, true};
-    for (const char* name : {"paired_ratio", "max_cps", "connections_per_s", "protected_ratio",
-                             "recovery_ms", "blocked_by_loss_ms", "whole_pps",
-                             "first_packet_p50_us", "throughput_pps", "received_pps"})
+    for (const std::string_view name :
+         {std::string_view("paired_ratio"), std::string_view("max_cps"),
+          std::string_view("connections_per_s"), std::string_view("protected_ratio"),
+          std::string_view("recovery_ms"), std::string_view("blocked_by_loss_ms"),
+          std::string_view("first_packet_p50_us"), report::rate_figure(row)})
       if (const auto value = report::row_value(index_, row, name))
         return {report::quantity(value->y, report::value_info(name).unit),
                 value->is_hollow ? Colour::kWarn : Colour::kNone, true};
@@ -76,7 +78,7 @@ class Summary {
   }
 
   TextCell value_cell(const Row& row, std::string_view name) {
-    if (!row.results.empty() && name != "latency_p99_us") return {"", Colour::kNone, true};
+    if (!report::has_one_load(row) && name != "latency_p99_us") return {"", Colour::kNone, true};
     const auto value = report::row_value(index_, row, name);
     if (!value) return {"", Colour::kNone, true};
     if (name == "loss_ratio")

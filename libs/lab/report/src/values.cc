@@ -301,6 +301,18 @@ std::optional<Point> row_value(const RunIndex& index, const Row& row, std::strin
   return point;
 }
 
+bool has_one_load(const Row& row) {
+  return row.results.empty() && row.kpis.count("monitored_pps") == 0 &&
+         row.kpis.count("whole_pps") == 0;
+}
+
+std::string_view rate_figure(const Row& row) {
+  if (!row.results.empty()) return "throughput_pps";
+  for (const std::string_view name : {"throughput_pps", "monitored_pps", "whole_pps"})
+    if (row.kpis.count(std::string(name)) != 0) return name;
+  return "received_pps";
+}
+
 std::string row_loss_text(const RunIndex& index, const Row& row) {
   std::uint64_t lost = 0, offered = 0;
   std::vector<double> ratios;

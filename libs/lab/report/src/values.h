@@ -74,6 +74,13 @@ Text row_word(const DeviceNames& names, const Row& row, std::string_view name);
 // lowest and highest trial.
 std::optional<Point> row_value(const RunIndex& index, const Row& row, std::string_view name);
 
+// False where a row's trials have different loads, so that a median over them tells nothing: those
+// of a search, of RX against TX until they part, of what a monitor takes in.
+bool has_one_load(const Row& row);
+// The rate that a row is told by: of its search, what a monitor took in, the highest that passed
+// whole, else what was received.
+std::string_view rate_figure(const Row& row);
+
 // The loss of a row's speaking trials in words: their median where frames were lost or not sent in
 // time, with the lowest and highest where these lie apart; else its upper bound. An en dash without
 // frames.

@@ -94,6 +94,20 @@ TEST(Summary, NamesRowsStampsAndFindings) {
               HasSubstr(run.findings.front().claim.ru.substr(0, 10)));
 }
 
+// A median over different loads is nobody's rate.
+TEST(Summary, RowsOfManyLoadsAreToldByTheirOwnFigure) {
+  for (const char* name : {"monitored_pps", "whole_pps"}) {
+    lab::Run run = sample_run();
+    run.rows.resize(1);
+    run.rows.front().results.clear();
+    run.rows.front().kpis = {{name, 366'500}, {"received_pps", 593}};
+    const std::string text = render_summary(run, {.width = 200});
+    EXPECT_THAT(text, HasSubstr("366.5\u00a0kpps")) << name;
+    EXPECT_THAT(text, Not(HasSubstr("593"))) << name;
+    EXPECT_THAT(render_report(run), HasSubstr("366.5\u00a0kpps")) << name;
+  }
+}
+
 TEST(Summary, HasNoColoursUnlessAsked) {
   const lab::Run run = sample_run();
   EXPECT_THAT(render_summary(run), Not(HasSubstr("\x1b")));
