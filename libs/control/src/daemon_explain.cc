@@ -20,6 +20,12 @@ using base::DropReason;
 using base::Errc;
 using base::Error;
 
+Error no_answer() {
+  return {.code = Errc::kTimeout,
+          .message = "a worker did not answer in time",
+          .hint = "look at `merlon show workers`; the process may be starved of CPU"};
+}
+
 // A port of that name, or the first port of the zone of that name.
 base::Result<std::uint16_t> find_port(const Runtime& runtime, const engine::EngineConfig& config,
                                       const std::string& in, std::uint16_t vlan) {
@@ -166,7 +172,7 @@ base::Result<Explanation> explain_packet(Runtime& runtime, const client::PacketW
   engine::JudgeRequest request;
   request.frame = std::move(*frame);
   request.in_port = *port;
-  e.judge(request);
+  if (!e.judge(request) && !request.has_session) return no_answer();
   return put_in_words(runtime, request, client::to_string(words), now);
 }
 
@@ -176,20 +182,22 @@ base::Result<Explanation> DaemonView::explain(const client::PacketWords& packet)
 
 // A live session: what decided it, and what the running policy says to it now.
 base::Result<Explanation> DaemonView::explain(const client::SessionWords& words) {
-  engine::SessionWalk walk(*runtime_.engine(), [&words](const flow::Session& s,
-                                                        const flow::SessionCold& c, base::Ticks) {
-    if (words.id) return c.flow_id == *words.id;
-    const policy::Query q = engine::query_of(s, c);
-    const bool forth = q.source == words.source && q.destination == words.destination &&
-                       q.source_port == words.source_port &&
-                       q.destination_port == words.destination_port;
-    const bool back = q.source == words.destination && q.destination == words.source &&
-                      q.source_port == words.destination_port &&
-                      q.destination_port == words.source_port;
-    return q.protocol == words.protocol && (forth || back);
-  });
+  engine::SessionWalk walk(
+      *runtime_.engine(), [words](const flow::Session& s, const flow::SessionCold& c, base::Ticks) {
+        if (words.id) return c.flow_id == *words.id;
+        const policy::Query q = engine::query_of(s, c);
+        const bool forth = q.source == words.source && q.destination == words.destination &&
+                           q.source_port == words.source_port &&
+                           q.destination_port == words.destination_port;
+        const bool back = q.source == words.destination && q.destination == words.source &&
+                          q.source_port == words.destination_port &&
+                          q.destination_port == words.source_port;
+        return q.protocol == words.protocol && (forth || back);
+      });
   std::vector<engine::SessionView> views;
-  if (!walk.next(views))
+  const bool is_found = walk.next(views);
+  if (!is_found && !walk.is_complete()) return no_answer();
+  if (!is_found)
     return Error{.code = Errc::kNotFound,
                  .message = "there is no such session",
                  .hint =

@@ -41,7 +41,7 @@ struct SessionTest {
   }
 };
 
-// Zone, port and age are told by words and wall clock: tested on the row.
+// Zone, port and age are told by words: tested on the row.
 bool passes_row(const client::SessionFilter& f, const SessionRow& row) { return matches(f, row); }
 
 base::Result<SessionTest> make_test(const client::SessionFilter& filter, const Runtime& runtime) {
@@ -81,6 +81,16 @@ class EngineCursor final : public SessionCursor {
   std::vector<engine::SessionView> views_;
 };
 
+// By the clock that sessions age by. It counts 32 bits of milliseconds; how often these went round
+// since the start is told by the wall clock, which a step of less than 24 days does not put wrong.
+std::uint64_t age_of(const engine::SessionView& v) {
+  constexpr std::int64_t kRound = std::int64_t{1} << 32;
+  const std::int64_t steady = static_cast<base::Ticks>(v.taken - v.session.start);
+  const std::int64_t wall = (v.taken_time - v.cold.start) / base::kNanosPerTick;
+  const std::int64_t rounds = (wall - steady + kRound / 2) / kRound;
+  return static_cast<std::uint64_t>(steady + std::max<std::int64_t>(0, rounds) * kRound);
+}
+
 class EmptyCursor final : public SessionCursor {
  public:
   bool next(std::vector<SessionRow>& rows) override {
@@ -109,7 +119,7 @@ SessionRow session_row(const engine::SessionView& v, const NamesTable& names,
   }
   row.vlan = s.key.vlan_outer;
   row.state = flow::session_state_name(s.state);
-  row.rule = names.rule(s.rule);
+  row.rule = names.rule(s.rule, revision);
   row.action = s.is(Session::kDropAll) ? (s.is(Session::kReject) ? "reject" : "drop") : "permit";
   row.reason = s.drop_reason;
   row.from_zone = names.zone(v.cold.zone_source, revision);
@@ -121,8 +131,7 @@ SessionRow session_row(const engine::SessionView& v, const NamesTable& names,
     row.bytes[side] = s.bytes[side];
   }
   row.start = v.cold.start;
-  row.age_ms =
-      static_cast<std::uint64_t>(std::max<base::Nanos>(0, v.taken_time - v.cold.start)) / 1'000'000;
+  row.age_ms = age_of(v);
   row.idle_ms = base::ticks_between(s.last_seen, v.taken);
   row.expires_in_ms = v.timeout > row.idle_ms ? v.timeout - row.idle_ms : 0;
   row.revision = revision;
@@ -139,7 +148,7 @@ base::Result<std::uint64_t> DaemonView::clear_sessions(const client::SessionFilt
                                                        std::string_view peer) {
   auto test = make_test(filter, runtime_);
   if (!test) return test.error();
-  const std::uint64_t cleared = runtime_.engine()->clear_sessions(
+  const auto cleared = runtime_.engine()->clear_sessions(
       [this, t = std::move(*test), f = filter](const Session& s, const flow::SessionCold& c,
                                                base::Ticks now) {
         if (!t(s, c, now)) return false;
@@ -148,8 +157,13 @@ base::Result<std::uint64_t> DaemonView::clear_sessions(const client::SessionFilt
         return passes_row(
             f, session_row(view, runtime_.names(), runtime_.engine()->revision_of(s.generation)));
       });
-  base::log(base::LogLevel::kInfo, "audit", "{} sessions cleared by {} ({})", cleared, peer,
-            client::to_string(filter));
+  if (cleared) {
+    base::log(base::LogLevel::kInfo, "audit", "{} sessions cleared by {} ({})", *cleared, peer,
+              client::to_string(filter));
+  } else {
+    base::log(base::LogLevel::kWarning, "audit", "clearing sessions by {} ({}): {}", peer,
+              client::to_string(filter), cleared.error().message);
+  }
   return cleared;
 }
 

@@ -295,7 +295,8 @@ std::vector<DroppedPacket> DaemonView::dropped_packets(DropReason reason) {
                     .zone = {},
                     .length = p.info.length,
                     .bytes = {}};
-    if (p.info.rule != base::kNoRule) d.rule = runtime_.names().rule(p.info.rule);
+    if (p.info.rule != base::kNoRule)
+      d.rule = runtime_.names().rule(p.info.rule, p.info.generation);
     d.port = runtime_.names().port(p.info.in_port);
     d.bytes.assign(p.data().begin(), p.data().end());
     const std::uint16_t vlan = fill_endpoints(d, runtime_.engine()->config());
@@ -343,6 +344,7 @@ std::vector<PoolStatus> DaemonView::pools() {
                  .used = size.rules,
                  .limit = policy::CompileLimits{}.max_rules,
                  .size_bytes = size.bytes});
+  out.push_back({.name = "gone rules", .used = runtime_.gone_rules(), .limit = GoneRules::kKept});
   return out;
 }
 

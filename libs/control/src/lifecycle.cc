@@ -31,6 +31,15 @@ CommitOutcome failed(Error error) {
   return out;
 }
 
+// Says it where the sessions of a change could not all be asked after.
+void warn_of_unknown(const SessionEffect& effect, Errors& warnings) {
+  if (!effect.is_unknown) return;
+  warnings.push_back(
+      refused(Errc::kTimeout,
+              "a worker did not answer in time: what becomes of its sessions is not foretold",
+              "look at `merlon show workers`; the process may be starved of CPU"));
+}
+
 // The compiler's errors beside the loader's; where both found fault with one place the loader's
 // stays.
 // Adds what is not told yet. Of a draft the loader has already complained about some lines, and
@@ -161,6 +170,7 @@ struct Lifecycle::Impl {
     report.revision = *number;
     report.previous = revision;
     report.warnings = std::move(checked.warnings);
+    warn_of_unknown(report.apply.effect, report.warnings);
     out.warnings = report.warnings;
     if (confirm_within != 0) report.confirm_deadline = state.pending->deadline;
     run_on(std::move(*checked.config), *number, !report.restart_keys.empty());
@@ -413,6 +423,7 @@ PreviewReport Lifecycle::preview(const Bundle& candidate) const {
   Result<SessionEffect> effect =
       impl_->applier.preview(*impl_->running, *report.check.config, report.check.prepared.get());
   if (effect) {
+    warn_of_unknown(*effect, report.check.warnings);
     report.effect = std::move(*effect);
   } else {
     report.check.warnings.push_back(effect.error());

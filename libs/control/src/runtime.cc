@@ -71,6 +71,7 @@ class EffectCounter {
       if (effect_.is_partial) return;
       for (const engine::SessionView& view : views) add(view);
     }
+    effect_.is_unknown = !walk.is_complete();
   }
 
   SessionEffect finish() {
@@ -130,6 +131,7 @@ struct Runtime::Compilation final : Prepared {
   explicit Compilation(const policy::RuleSlots& running) : slots(running) {}
   std::shared_ptr<const policy::Snapshot> base;  // it builds on this one
   policy::RuleSlots slots;  // a copy: what is only checked takes no numbers of the running ones
+  std::uint64_t slots_version = 0;
   policy::CompileResult result;
   std::optional<policy::Analysis> analysis;
   std::uint64_t nanos = 0;
@@ -138,6 +140,7 @@ struct Runtime::Compilation final : Prepared {
 std::shared_ptr<Runtime::Compilation> Runtime::compile(const policy::PolicyModel& policy) const {
   const base::Nanos start = engine::steady_now();
   auto made = std::make_shared<Compilation>(slots_);
+  made->slots_version = slots_version_;
   made->base = this->policy();
   made->result = policy::compile(policy, made->slots, limits_, made->base.get());
   made->nanos = nanos_since(start);
@@ -146,8 +149,9 @@ std::shared_ptr<Runtime::Compilation> Runtime::compile(const policy::PolicyModel
 
 Runtime::Compilation* Runtime::good(Prepared* prepared) const {
   auto* made = dynamic_cast<Compilation*>(prepared);
-  return made != nullptr && made->result.snapshot != nullptr && made->base == policy() ? made
-                                                                                       : nullptr;
+  const bool is_good = made != nullptr && made->result.snapshot != nullptr &&
+                       made->base == policy() && made->slots_version == slots_version_;
+  return is_good ? made : nullptr;
 }
 
 CheckFindings Runtime::check(const policy::PolicyModel& policy,
@@ -188,12 +192,7 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* /*running*/,
   policy::CompileResult& compiled = made->result;
   if (compiled.snapshot == nullptr) return compiled.errors.front();
   const base::Nanos start_time = base::wall_clock_now();
-  {
-    // Numbers are given in order, so the running ones come out the same.
-    const std::lock_guard lock(slots_mutex_);
-    for (std::uint32_t slot = slots_.count(); slot < made->slots.count(); ++slot)
-      slots_.acquire(made->slots.id(slot));
-  }
+  take_slots(std::move(made->slots));
   stats_ = compiled.stats;
   const auto revision = static_cast<std::uint32_t>(candidate.revision);
   compiled.snapshot->set_generation(revision);
@@ -211,29 +210,48 @@ base::Result<ApplyReport> Runtime::apply(const LoadedConfig* /*running*/,
   if (engine_ == nullptr) {
     if (auto started = start(candidate, std::move(snapshot)); !started) return started.error();
     report.published = base::wall_clock_now();
-  } else {
-    EffectCounter effect(*next, slots_, slots_);
-    effect.add_all(*engine_);
-    report.effect = effect.finish();
-    const engine::PublishReport published = engine_->publish(std::move(snapshot));
-    if (!published.all_passed) {
-      // All or nothing: the worker finds what the others have gone back to.
-      template_ = before;
-      next_edge_ = edge_before;
-      engine_->publish(before);
-      return base::Error{
-          .code = base::Errc::kTimeout,
-          .message = "a worker did not take the new configuration in time",
-          .hint = "look at `merlon show workers`; the process may be starved of CPU"};
-    }
-    report.published = published.published;
-    report.blocked_ns = published.blocked_nanos;
+  } else if (auto published = publish(*next, std::move(snapshot), before, report); !published) {
+    next_edge_ = edge_before;
+    return published.error();
   }
   last_apply_ = report;
   analysis_ = std::move(made->analysis);
   const std::lock_guard lock(policy_mutex_);
   policy_ = next;
   return report;
+}
+
+// The candidate's numbers are the running ones and those that its new rules have got. A number that
+// another rule had before counts from nothing.
+void Runtime::take_slots(policy::RuleSlots&& slots) {
+  const base::Nanos now = replay_time_ != nullptr ? *replay_time_ : base::wall_clock_now();
+  if (engine_ != nullptr)
+    for (const std::uint32_t slot : slots.reused()) engine_->hits().clear(slot, now);
+  const std::lock_guard lock(slots_mutex_);
+  slots_ = std::move(slots);
+  ++slots_version_;
+}
+
+// All or nothing: where a worker does not take `snapshot`, it finds later what the others have gone
+// back to. Waits for a silent worker three times EngineConfig::publish_patience at most.
+base::Result<void> Runtime::publish(const policy::Snapshot& next, engine::EngineSnapshot snapshot,
+                                    const engine::EngineSnapshot& before, ApplyReport& report) {
+  EffectCounter effect(next, slots_, slots_);
+  effect.add_all(*engine_);
+  report.effect = effect.finish();
+  const engine::PublishReport published = engine_->publish(std::move(snapshot));
+  if (!published.all_passed) {
+    gone_.doubt();
+    template_ = before;
+    engine_->publish(before);
+    return base::Error{.code = base::Errc::kTimeout,
+                       .message = "a worker did not take the new configuration in time",
+                       .hint = "look at `merlon show workers`; the process may be starved of CPU"};
+  }
+  report.published = published.published;
+  report.blocked_ns = published.blocked_nanos;
+  gone_.settle(slots_, slots_mutex_, next, *engine_);
+  return {};
 }
 
 base::Result<void> Runtime::start(const LoadedConfig& config, engine::EngineSnapshot snapshot) {

@@ -39,6 +39,7 @@ class FakeEngine final : public Applier {
     EXPECT_EQ(prepared, last_prepared);
     SessionEffect effect;
     effect.examined = 10;
+    effect.is_unknown = is_unknown;
     effect.dropped = candidate.policy.rules.size();
     return effect;
   }
@@ -56,11 +57,13 @@ class FakeEngine final : public Applier {
     revision = candidate.revision;
     ApplyReport report;
     report.blocked_ns = 7;
+    report.effect.is_unknown = is_unknown;
     return report;
   }
   std::string active;
   std::uint64_t revision = 0;
   int fails = 0;
+  bool is_unknown = false;  // what changes do to sessions
   const Prepared* last_prepared = nullptr;
 };
 
@@ -219,6 +222,19 @@ TEST_F(LifecycleTest, PreviewShowsChangesAndEffect) {
   EXPECT_EQ(report.effect->dropped, 1U);
   EXPECT_EQ(report.running_revision, 1U);
   EXPECT_EQ(engine_.active, "a");
+}
+
+TEST_F(LifecycleTest, AnUnknownEffectIsWarnedOf) {
+  open();
+  engine_.is_unknown = true;
+  const PreviewReport report = life_->preview(bundle_of("b"));
+  ASSERT_FALSE(report.check.warnings.empty());
+  EXPECT_EQ(report.check.warnings.back().code, Errc::kTimeout);
+  const CommitOutcome out = commit("b");
+  ASSERT_TRUE(out.ok());
+  ASSERT_FALSE(out.warnings.empty());
+  EXPECT_EQ(out.warnings.back().code, Errc::kTimeout);
+  EXPECT_EQ(out.report->warnings.size(), out.warnings.size());
 }
 
 TEST_F(LifecycleTest, AFailedCommitChangesNothing) {

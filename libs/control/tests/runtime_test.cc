@@ -9,24 +9,13 @@
 #include "merlon/io/ring_port.h"
 #include "merlon/packet/text.h"
 #include "merlon/telemetry/metric_families.h"
+#include "ring_ports.h"
 #include "temporary_folder.h"
 
 namespace merlon::control {
 namespace {
 
-base::Result<std::vector<std::unique_ptr<io::Port>>> ring_ports(
-    const engine::EngineConfig& config) {
-  auto pool = io::BufferPool::create({.small_count = 64, .large_count = 4});
-  if (!pool) return pool.error();
-  std::vector<std::unique_ptr<io::Port>> ports;
-  for (std::uint16_t n = 0; n < config.ports.size(); ++n) {
-    auto port =
-        io::RingPort::create({.name = config.ports[n].name, .number = n, .depth = 2}, *pool);
-    if (!port) return port.error();
-    ports.push_back(std::move(*port));
-  }
-  return ports;
-}
+using test::ring_ports;
 
 LoadedConfig one_tap() {
   LoadResult loaded = load_bundle(Bundle::of(
@@ -99,6 +88,22 @@ TEST(Runtime, WhatWasCheckedIsAppliedAndOnlyThen) {
   ASSERT_TRUE(runtime.apply(&config, config, second.prepared.get()));
   EXPECT_EQ(runtime.find_slot("b"), 2U);
   EXPECT_EQ(runtime.policy()->size().rules, 2U);
+}
+
+// The wall clock was set back by an hour; after 49.7 days the steady one starts anew.
+TEST(SessionRow, AgeIsByTheSteadyClock) {
+  constexpr base::Nanos kHour = 3600 * base::kNanosPerSecond;
+  const NamesTable names({});
+  engine::SessionView view{};
+  view.cold.start = 1'700'000'000 * base::kNanosPerSecond;
+  view.session.start = 0xffff'f000;
+  view.taken = 0x1000;
+  view.taken_time = view.cold.start + 8 * base::kNanosPerSecond - kHour;
+  EXPECT_EQ(session_row(view, names, 0).age_ms, 0x2000U);
+  view.taken_time = view.cold.start + kHour;
+  EXPECT_EQ(session_row(view, names, 0).age_ms, 0x2000U);
+  view.taken_time = view.cold.start + 50 * 24 * kHour;
+  EXPECT_EQ(session_row(view, names, 0).age_ms, 0x1'0000'2000U);
 }
 
 // A daemon without ports and socket, in a time of its own.

@@ -154,6 +154,7 @@ void open(WorkerContext& ctx, unsigned i, const policy::Query& q, const policy::
     return;
   }
   ctx.counters.sessions_created.add();
+  ctx.table.at(index).start = ctx.now_ticks;
   if (ctx.table.at(index).is(Session::kLogStart))
     report_policy(ctx, i, q, d, ctx.table.cold(index).flow_id);
 }

@@ -12,6 +12,7 @@
 #ifdef MERLON_WITH_DPDK
 #include "merlon/io/dpdk.h"
 #endif
+#include "patience.h"
 
 namespace merlon::engine {
 namespace {
@@ -187,10 +188,19 @@ PublishReport Engine::publish(EngineSnapshot next) {
   return report;
 }
 
-void Engine::post(unsigned worker, Request& request) {
+bool Engine::post(unsigned worker, Request& request) {
   // The mailbox takes one producer; control has several threads.
   const std::lock_guard lock(post_mutex_);
-  while (!workers_[worker]->context().mailbox.push(&request)) let_work(worker);
+  std::erase_if(given_up_, [](const auto& r) { return r->done.load(std::memory_order_acquire); });
+  Patience patience(shared_.config.publish_patience);
+  while (!workers_[worker]->context().mailbox.push(&request)) {
+    if (!patience.lasts(0)) {
+      request.done.store(true, std::memory_order_relaxed);
+      return false;
+    }
+    let_work(worker);
+  }
+  return true;
 }
 
 void Engine::let_work(unsigned worker) {
@@ -201,38 +211,64 @@ void Engine::let_work(unsigned worker) {
   }
 }
 
-void Engine::wait(Request& request, unsigned worker) {
-  while (!request.done.load(std::memory_order_acquire)) let_work(worker);
+bool Engine::ask(unsigned worker, Request& request) {
+  if (!post(worker, request)) return false;
+  Patience patience(shared_.config.publish_patience);
+  while (!request.done.load(std::memory_order_acquire)) {
+    if (!patience.lasts(request.pieces.load(std::memory_order_relaxed))) return false;
+    let_work(worker);
+  }
+  return true;
 }
 
-std::uint64_t Engine::clear_sessions(
+void Engine::give_up(unsigned worker, std::unique_ptr<Request> request) {
+  request->is_given_up.store(true, std::memory_order_release);
+  if (request->done.load(std::memory_order_acquire)) return;
+  base::log(base::LogLevel::kDebug, "engine", "a request to worker {} is given up", worker);
+  const std::lock_guard lock(post_mutex_);
+  given_up_.push_back(std::move(request));
+}
+
+base::Result<std::uint64_t> Engine::clear_sessions(
     std::function<bool(const flow::Session&, const flow::SessionCold&, base::Ticks)> match) {
   std::uint64_t cleared = 0;
+  std::optional<unsigned> silent;
   for (unsigned w = 0; w < workers_.size(); ++w) {
-    SessionRequest request;
-    request.act = SessionRequest::Act::kClear;
-    request.match = match;
-    post(w, request);
-    wait(request, w);
-    cleared += request.matched.load();
+    auto request = std::make_unique<SessionRequest>();
+    request->act = SessionRequest::Act::kClear;
+    request->match = match;
+    if (!ask(w, *request)) silent = w;
+    cleared += request->matched.load();
+    give_up(w, std::move(request));
   }
-  return cleared;
+  if (!silent) return cleared;
+  return base::Error{
+      .code = base::Errc::kTimeout,
+      .message = fmt::format("worker {} did not answer within {} ms; {} sessions were ended",
+                             *silent, shared_.config.publish_patience / 1'000'000, cleared),
+      .hint = "look at `merlon show workers`; the process may be starved of CPU"};
 }
 
-void Engine::judge(JudgeRequest& request) {
+bool Engine::judge(JudgeRequest& request) {
   // Without a key the first worker answers; else the one whose table would hold the session. Asking
   // every worker in turn until one has the session costs little and does not depend on how packets
   // are spread. A session of the other side of the wire may be in another worker's table.
+  bool have_all_answered = true;
   std::optional<SessionView> other_side;
   for (unsigned w = 0; w < workers_.size(); ++w) {
-    request.done.store(false);
-    post(w, request);
-    wait(request, w);
-    if (request.has_session) return;
+    auto own = std::make_unique<JudgeRequest>();
+    own->frame = request.frame;
+    own->in_port = request.in_port;
+    const bool has_answered = ask(w, *own);
+    if (has_answered) static_cast<JudgeAnswer&>(request) = *own;
+    have_all_answered &= has_answered;
+    give_up(w, std::move(own));
+    if (request.has_session) return true;
     if (request.has_other_side) other_side = request.other_side;
   }
   request.has_other_side = other_side.has_value();
   if (other_side) request.other_side = *other_side;
+  return have_all_answered;
 }
 
 WorkerReading Engine::read_worker(unsigned index) const {

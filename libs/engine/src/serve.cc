@@ -75,8 +75,11 @@ bool serve(WorkerContext& ctx) noexcept {
   if (ctx.serving_count == 0) return false;
   const unsigned at = ctx.serving_next++ % ctx.serving_count;
   Request* request = ctx.serving[at];
+  request->pieces.fetch_add(1, std::memory_order_relaxed);
   bool is_done = true;
-  if (auto* sessions = dynamic_cast<SessionRequest*>(request)) {
+  if (request->is_given_up.load(std::memory_order_acquire)) {
+    // Nobody reads the answer.
+  } else if (auto* sessions = dynamic_cast<SessionRequest*>(request)) {
     is_done = serve_sessions(ctx, *sessions);
   } else if (auto* judge = dynamic_cast<JudgeRequest*>(request)) {
     serve_judge(ctx, *judge);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merlon/engine/session_walk.h"
 
+#include "merlon/base/log.h"
+#include "patience.h"
+
 namespace merlon::engine {
 
 SessionWalk::SessionWalk(Engine& engine, Match match) : engine_(engine), match_(std::move(match)) {
@@ -8,41 +11,49 @@ SessionWalk::SessionWalk(Engine& engine, Match match) : engine_(engine), match_(
 }
 
 SessionWalk::~SessionWalk() {
-  if (request_ == nullptr) return;
-  // The worker may hold the request: let it run through without matching. It goes on only with room
-  // in the ring.
-  is_given_up_.store(true, std::memory_order_relaxed);
-  SessionView view;
-  while (!request_->done.load(std::memory_order_acquire)) {
-    while (request_->views.pop(view)) {
+  if (request_ != nullptr) engine_.give_up(worker_, std::move(request_));
+}
+
+// The next worker that takes a request.
+void SessionWalk::ask() {
+  for (; worker_ < engine_.worker_count(); ++worker_) {
+    auto request = std::make_unique<SessionRequest>();
+    request->match = match_;
+    if (engine_.post(worker_, *request)) {
+      request_ = std::move(request);
+      return;
     }
-    engine_.let_work(worker_);
+    is_complete_ = false;
   }
 }
 
-void SessionWalk::ask() {
-  request_ = std::make_unique<SessionRequest>();
-  request_->match = [this](const flow::Session& s, const flow::SessionCold& c, base::Ticks now) {
-    return !is_given_up_.load(std::memory_order_relaxed) && match_(s, c, now);
-  };
-  engine_.post(worker_, *request_);
-}
-
-bool SessionWalk::next(std::vector<SessionView>& views) {
+// Waits for sessions or for the end of the worker's; false when neither comes in time.
+bool SessionWalk::take(std::vector<SessionView>& views) {
   constexpr std::size_t kPiece = 256;
-  views.clear();
-  while (request_ != nullptr) {
+  for (Patience patience(engine_.config().publish_patience);;) {
     // `done` first: what it announces is in the ring already.
     const bool is_done = request_->done.load(std::memory_order_acquire);
     SessionView view;
     while (views.size() < kPiece && request_->views.pop(view)) views.push_back(view);
-    if (!views.empty()) return true;
-    if (!is_done) {
-      engine_.let_work(worker_);
-      continue;
+    if (!views.empty() || is_done) return true;
+    if (!patience.lasts(request_->pieces.load(std::memory_order_relaxed))) return false;
+    engine_.let_work(worker_);
+  }
+}
+
+bool SessionWalk::next(std::vector<SessionView>& views) {
+  views.clear();
+  while (request_ != nullptr) {
+    if (!take(views)) {
+      is_complete_ = false;
+      base::log(base::LogLevel::kError, "engine",
+                "worker {} did not answer within {} ms; its sessions are left out", worker_,
+                engine_.config().publish_patience / 1'000'000);
     }
-    request_.reset();
-    if (++worker_ < engine_.worker_count()) ask();
+    if (!views.empty()) return true;
+    engine_.give_up(worker_, std::move(request_));
+    ++worker_;
+    ask();
   }
   return false;
 }

@@ -154,7 +154,7 @@ TEST_F(EngineTest, SessionsCanBeListedAndClearedWhileTrafficFlows) {
   };
   const auto even =
       static_cast<std::uint64_t>(std::ranges::count_if(ids, [](auto id) { return id % 2 == 0; }));
-  EXPECT_EQ(engine_->clear_sessions(half), even);
+  EXPECT_EQ(*engine_->clear_sessions(half), even);
   EXPECT_EQ(totals().sessions_ended[static_cast<std::size_t>(base::SessionEnd::kCleared)], even);
 }
 
@@ -203,6 +203,10 @@ TEST_F(EngineTest, FragmentsFollowTheirDatagramToTheWorkerOfItsSession) {
   }
   EXPECT_EQ(rings_[1]->take().size(), expected);
   EXPECT_EQ(totals().dropped_packets, 0U);
+  // Each is counted once on its way in and once on its way out, by whatever workers it came.
+  EXPECT_EQ(totals().received_packets, expected);
+  EXPECT_EQ(totals().forwarded_packets, expected);
+  EXPECT_EQ(totals().forwarded_bytes, totals().received_bytes);
   EXPECT_EQ(totals().sessions_created, 64U);
   EXPECT_GT(totals().handed_over_packets, 0U);
   EXPECT_EQ(pool_->free_count(), pool_->total_count());

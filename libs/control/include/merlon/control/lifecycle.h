@@ -30,6 +30,7 @@ struct SessionEffect {
   };
   std::uint64_t examined = 0;      // live sessions judged again; a million at most
   bool is_partial = false;         // there are more
+  bool is_unknown = false;         // a worker did not answer in time: its sessions are left out
   std::uint64_t dropped = 0;       // would lose their permit
   std::uint64_t kept = 0;          // verdict would change, but the rule says keep
   std::uint64_t changed_rule = 0;  // same verdict by another rule

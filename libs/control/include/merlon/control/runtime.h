@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "merlon/control/gone_rules.h"
 #include "merlon/control/lifecycle.h"
 #include "merlon/control/names_table.h"
 #include "merlon/engine/engine.h"
@@ -42,8 +43,10 @@ class Runtime final : public Applier {
   [[nodiscard]] engine::Engine* engine() noexcept { return engine_.get(); }
   [[nodiscard]] NamesTable& names() noexcept { return *names_; }
   [[nodiscard]] std::shared_ptr<const policy::Snapshot> policy() const;
-  // The number of a rule that ever ran; any thread.
+  // The number of a rule that runs, or ran and still has it (GoneRules); any thread.
   [[nodiscard]] std::optional<std::uint32_t> find_slot(std::string_view rule) const;
+  // Rules that are gone and still have their slots; any thread.
+  [[nodiscard]] std::uint32_t gone_rules() const noexcept { return gone_.count(); }
   [[nodiscard]] const policy::CompileStats& stats() const noexcept { return stats_; }
   // What the last apply() took.
   [[nodiscard]] const ApplyReport& last_apply() const noexcept { return last_apply_; }
@@ -63,12 +66,17 @@ class Runtime final : public Applier {
   // What check() compiled, when it is still good; else nullptr.
   Compilation* good(Prepared* prepared) const;
   base::Result<void> start(const LoadedConfig& config, engine::EngineSnapshot snapshot);
+  base::Result<void> publish(const policy::Snapshot& next, engine::EngineSnapshot snapshot,
+                             const engine::EngineSnapshot& before, ApplyReport& report);
+  void take_slots(policy::RuleSlots&& slots);
 
   PortFactory open_ports_;
   const base::Nanos* replay_time_;
   policy::CompileLimits limits_;
   policy::RuleSlots slots_;
-  mutable std::mutex slots_mutex_;  // of slots_, where one thread adds and others look
+  mutable std::mutex slots_mutex_;   // of slots_, where one thread changes and others look
+  std::uint64_t slots_version_ = 0;  // what was compiled with other slots is no good
+  GoneRules gone_;
   policy::CompileStats stats_;
   ApplyReport last_apply_;
   std::unique_ptr<NamesTable> names_;

@@ -66,7 +66,8 @@ struct EngineConfig {
   std::uint32_t event_ring_records = 65'536;   // per worker
   std::uint32_t reject_per_second = 1000;      // RST and ICMP unreachable made, per worker
   // A worker takes a new snapshot within microseconds; one that does not for this long is stuck or
-  // starved, which is told and keeps the old snapshot alive, and is never a reason to free it.
+  // starved, which is told and keeps the old snapshot alive, and is never a reason to free it. As
+  // long a worker may take for a piece of a request (mailbox.h) before control waits no more.
   base::Nanos publish_patience = 2 * base::kNanosPerSecond;
 };
 

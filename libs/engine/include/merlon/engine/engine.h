@@ -3,7 +3,7 @@
 // The workers, their ports and what they share. Control creates it, publishes snapshots, reads
 // counters and asks about sessions; workers do the rest on their own threads, or, in a replay and
 // in tests, when turn_all() is called. control-only unless said otherwise; nothing here blocks a
-// worker.
+// worker, and no worker that hangs blocks control for longer than EngineConfig::publish_patience.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -66,11 +66,13 @@ class Engine {
   }
   std::size_t reclaim() { return shared_.snapshots->reclaim(); }
 
-  // Listings: SessionWalk (session_walk.h).
-  std::uint64_t clear_sessions(
+  // Listings: SessionWalk (session_walk.h). Returns how many sessions were ended; kTimeout when a
+  // worker did not answer in time, what the others ended stays so. `match`: see SessionRequest.
+  base::Result<std::uint64_t> clear_sessions(
       std::function<bool(const flow::Session&, const flow::SessionCold&, base::Ticks)> match);
-  // What the worker that owns the frame's session says about it.
-  void judge(JudgeRequest& request);
+  // What the worker that owns the frame's session says about it. False when a worker did not answer
+  // in time: the answer is of the others then.
+  bool judge(JudgeRequest& request);
 
   [[nodiscard]] WorkerReading read_worker(unsigned index) const;
   [[nodiscard]] unsigned worker_count() const noexcept { return shared_.config.workers; }
@@ -90,8 +92,12 @@ class Engine {
  private:
   Engine() = default;
   friend class SessionWalk;
-  void post(unsigned worker, Request& request);
-  void wait(Request& request, unsigned worker);
+  // False when the worker's mailbox stays full; the request is done then.
+  bool post(unsigned worker, Request& request);
+  // Posts it and waits for its end; false when that does not come in time.
+  bool ask(unsigned worker, Request& request);
+  // Keeps a request that nobody waits for until its worker lets go of it, or has ended.
+  void give_up(unsigned worker, std::unique_ptr<Request> request);
   // Gives the worker time to go on with a request; without threads, does the work here.
   void let_work(unsigned worker);
   void prepare_ports(const packet::ParseOptions& parse);
@@ -101,6 +107,7 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
   std::mutex post_mutex_;
+  std::vector<std::unique_ptr<Request>> given_up_;  // under post_mutex_; as many as mailboxes hold
   std::atomic<bool> stop_{false};
   std::uint32_t generation_ = 0;
   std::set<std::uint16_t> cannot_follow_;  // ports whose driver can't change the link: told once

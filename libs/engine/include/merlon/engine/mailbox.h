@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How control asks a worker about sessions that only the worker may touch. Control posts a request;
-// the worker serves a bounded piece of it per turn between bursts and sets `done`. The requester
-// owns the request and keeps it alive until then. Results travel through a ring; a full ring makes
-// the worker continue in a later turn.
+// the worker serves a bounded piece of it per turn between bursts and sets `done`. The request must
+// live until then: a requester that will not wait so long leaves it to the engine
+// (Engine::give_up). Results travel through a ring; a full ring makes the worker continue in a
+// later turn.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -36,10 +37,15 @@ policy::Query query_of(const flow::Session& session, const flow::SessionCold& co
 struct Request {
   virtual ~Request() = default;
   std::atomic<bool> done{false};
+  // The worker's: one more with each piece, so that who waits sees a worker at work.
+  std::atomic<std::uint32_t> pieces{0};
+  // The requester's: nobody waits any more, the worker lets go of it at the next piece.
+  std::atomic<bool> is_given_up{false};
 };
 
 // Visits every session of a worker. `match` runs on the worker's thread, between bursts, and must
-// not block. Sessions that start or end meanwhile may be missed.
+// not block; it owns what it needs or refers to what outlives the engine, because a worker may be
+// in it when the requester gives up. Sessions that start or end meanwhile may be missed.
 struct SessionRequest : Request {
   enum class Act : std::uint8_t { kList, kClear };
   Act act = Act::kList;

@@ -66,7 +66,7 @@ struct alignas(64) Session {
   SessionState state = SessionState::kFree;
   std::uint8_t flags = 0;
   std::uint8_t tcp_flags_seen[2]{};  // [0] from the initiator
-  std::uint32_t spare = 0;           // later: NAT and detection handle
+  base::Ticks start = 0;             // whoever opens it writes this; SessionCold has the wall clock
 
   // Second line: tracking and counting. Index 0 is the initiator's direction.
   std::uint64_t packets[2]{};
