@@ -3,8 +3,8 @@
 // The rules that are no longer in the policy, and when their slots may go to other rules, so that
 // ever new rule ids take no more memory than kKept rules beside those in force, those that living
 // sessions have, and those that the last commit took out. A gone rule keeps its slot, and with it
-// its counters, for its return (rollback, an unconfirmed commit). When more than kKept are gone, the
-// oldest half that nothing refers to gives its slots back:
+// its counters, for its return (rollback, an unconfirmed commit). When more than kKept are gone,
+// the oldest half that nothing refers to gives its slots back:
 //
 // - snapshots: settle() is called when all workers use `policy`, in which these rules are not;
 // - sessions: a walk over all of them after that; a new one can't get a rule that is not in policy;
