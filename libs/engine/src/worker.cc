@@ -263,17 +263,19 @@ void Worker::run(const std::atomic<bool>& stop) noexcept {
   ctx.shared.snapshots->online(ctx.index);
   // No turn has so much work: the processor ran something else, or nothing.
   const auto late = static_cast<std::uint64_t>(base::TscClock::frequency() / 100);
+  // `before`: the end of the turn before; `now`: the beginning of this one, after a sleep a later
+  // moment.
   std::uint64_t before = base::read_tsc(), now = before;
   unsigned idle = 0;
   while (!stop.load(std::memory_order_relaxed)) {
     const bool was_busy = turn_at(now);
     const std::uint64_t after = base::read_tsc();
-    const std::uint64_t took = after - before;
+    const std::uint64_t took = after - now, passed = after - before;
     before = now = after;
-    ctx.counters.cycles.add(took);
-    if (took > late) [[unlikely]] {
+    ctx.counters.cycles.add(passed);
+    if (passed > late) [[unlikely]] {
       ctx.counters.late_turns.add();
-      ctx.counters.late_cycles.add(took);
+      ctx.counters.late_cycles.add(passed);
     }
     if (was_busy) {
       ctx.counters.busy_turns.add();
