@@ -82,26 +82,15 @@ class Comparison {
   PairedPlan plan_;
 };
 
-TrialRequest connections_request(const Row& row, double rate) {
-  TcpRequest tcp;
-  tcp.connections_per_s = rate;
-  tcp.object_kib = parameter(row, "object_kib");
-  tcp.transactions = static_cast<unsigned>(parameter(row, "transactions"));
-  tcp.ramp_s = parameter(row, "ramp_s");
-  tcp.sustain_s = row.duration_s;
-  tcp.client_addresses = static_cast<unsigned>(parameter(row, "clients"));
-  tcp.server_addresses = static_cast<unsigned>(parameter(row, "servers"));
-  TrialRequest request;
-  request.traffic = row.traffic;
-  request.duration_s = tcp.sustain_s + 2 * tcp.ramp_s;
-  request.connections = tcp;
-  return request;
-}
-
-TrialRequest request_of(const Row& row) {
+// `share`: of the row's rate of connections.
+Result<TrialRequest> request_of(const Row& row, double share = 1) {
   switch (load_of(row)) {
-    case Load::kConnections:
-      return connections_request(row, parameter(row, "cps"));
+    case Load::kConnections: {
+      auto tcp = tcp_request(row);
+      if (!tcp) return tcp.error();
+      tcp->connections_per_s = parameter(row, "cps") * share;
+      return connections_request(row, std::move(*tcp));
+    }
     case Load::kPaced:
       return rates_request(row);
     case Load::kAny:
@@ -114,11 +103,15 @@ TrialRequest request_of(const Row& row) {
 Result<Sample> Comparison::sample(RowRun& run) {
   Sample out;
   if (load_of(run.row()) == Load::kConnections) {
-    auto fewer = run.trial(connections_request(run.row(), parameter(run.row(), "cps") / 4));
+    auto request = request_of(run.row(), 0.25);
+    if (!request) return request.error();
+    auto fewer = run.trial(*request);
     if (!fewer) return fewer.error();
     out.fewer = std::move(*fewer);
   }
-  auto trial = run.trial(request_of(run.row()));
+  auto request = request_of(run.row());
+  if (!request) return request.error();
+  auto trial = run.trial(*request);
   if (!trial) return trial.error();
   out.trial = std::move(*trial);
   return out;
@@ -137,9 +130,10 @@ std::optional<double> Comparison::value(const Sample& sample, const std::string&
 Result<void> Comparison::measure(Side side) {
   RowRun& run = run_of(side);
   if (standing_ != side) {
-    TrialRequest first = request_of(run.row());
-    first.wants_new_device = true;  // a device against itself, too
-    if (auto warm = warm_up(run, first); !warm) return warm;
+    auto first = request_of(run.row());
+    if (!first) return first.error();
+    first->wants_new_device = true;  // a device against itself, too
+    if (auto warm = warm_up(run, std::move(*first)); !warm) return warm;
   }
   standing_ = side;
   auto taken = sample(run);

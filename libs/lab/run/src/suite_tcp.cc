@@ -13,8 +13,6 @@ namespace merlon::lab {
 
 using base::Result;
 
-namespace {
-
 Result<TcpRequest> tcp_request(const Row& row) {
   TcpRequest tcp;
   auto tls = tls_of(row);
@@ -29,7 +27,7 @@ Result<TcpRequest> tcp_request(const Row& row) {
   return tcp;
 }
 
-TrialRequest request_of(const Row& row, TcpRequest tcp) {
+TrialRequest connections_request(const Row& row, TcpRequest tcp) {
   TrialRequest request;
   request.traffic = row.traffic;
   request.rate_pps = 0;
@@ -37,6 +35,8 @@ TrialRequest request_of(const Row& row, TcpRequest tcp) {
   request.connections = std::move(tcp);
   return request;
 }
+
+namespace {
 
 double kpi(const TrialResult& trial, const char* name) {
   const auto found = trial.kpis.find(name);
@@ -80,10 +80,10 @@ Result<double> highest_rate(RowRun& run, TcpRequest tcp, double start, double li
   Kpis& kpis = run.row().kpis;
   for (double rate = std::min(start, limit);;) {
     tcp.connections_per_s = rate;
-    auto trial = run.trial(request_of(run.row(), tcp));
+    auto trial = run.trial(connections_request(run.row(), tcp));
     // What failed beside others' work, once, may not be the device's failure.
     if (trial && !keeps_up(*trial, share) && !run.is_usable(*trial))
-      trial = run.trial(request_of(run.row(), tcp));
+      trial = run.trial(connections_request(run.row(), tcp));
     if (!trial) return trial.error();
     if (keeps_up(*trial, share)) {
       search.low = rate;
@@ -138,7 +138,7 @@ Result<void> run_connection_rate(RowRun& run) {
   if (!tcp) return tcp.error();
   TcpRequest first = *tcp;
   first.connections_per_s = parameter(row, "start_cps");
-  if (auto warm = warm_up(run, request_of(row, first)); !warm) return warm;
+  if (auto warm = warm_up(run, connections_request(row, first)); !warm) return warm;
   TrialResult best;
   auto rate = highest_rate(run, *tcp, parameter(row, "start_cps"), parameter(row, "limit_cps"),
                            parameter(row, "width"), 0.00001, &best);
@@ -183,11 +183,11 @@ Result<void> run_connection_cost(RowRun& run) {
   if (!wanted) return wanted.error();
   TcpRequest tcp = *wanted;
   tcp.connections_per_s = parameter(row, "cps") / 4;
-  if (auto warm = warm_up(run, request_of(row, tcp)); !warm) return warm;
-  auto few = run.trials(request_of(row, tcp));
+  if (auto warm = warm_up(run, connections_request(row, tcp)); !warm) return warm;
+  auto few = run.trials(connections_request(row, tcp));
   if (!few) return few.error();
   tcp.connections_per_s = parameter(row, "cps");
-  auto many = run.trials(request_of(row, tcp));
+  auto many = run.trials(connections_request(row, tcp));
   if (!many) return many.error();
   std::vector<double> rate;
   for (const TrialResult& trial : *many) rate.push_back(kpi(trial, "connections_per_s"));
@@ -219,14 +219,14 @@ Result<void> run_rfc9411(RowRun& run) {
   const double target = parameter(row, "cps");
   if (kind == "concurrent") {
     tcp.concurrent = parameter(row, "concurrent");
-    if (auto warm = warm_up(run, request_of(row, tcp)); !warm) return warm;
-    auto trials = run.trials(request_of(row, tcp));
+    if (auto warm = warm_up(run, connections_request(row, tcp)); !warm) return warm;
+    auto trials = run.trials(connections_request(row, tcp));
     if (!trials) return trials.error();
     keep_verdict(row, trials->back());
     return {};
   }
   tcp.connections_per_s = target / 10;
-  TrialRequest first = request_of(row, tcp);
+  TrialRequest first = connections_request(row, tcp);
   first.is_warm_up = true;
   auto initial = run.trial(first);
   if (!initial) return initial.error();
@@ -234,7 +234,7 @@ Result<void> run_rfc9411(RowRun& run) {
   if (kind == "latency") {
     // Benchmark 7.4 measures at half of the highest rate; the row names it.
     tcp.connections_per_s = target;
-    auto trials = run.trials(request_of(row, tcp));
+    auto trials = run.trials(connections_request(row, tcp));
     if (!trials) return trials.error();
     keep_verdict(row, trials->back());
     return {};

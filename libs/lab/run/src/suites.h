@@ -43,6 +43,10 @@ base::Result<void> run_link_flap(RowRun& run);
 base::Result<void> run_commit(RowRun& run);
 base::Result<void> run_coupling(RowRun& run);
 // suite_tcp.cc
+// Connections by the row's parameters, their rate left open; kInvalidValue for a TLS that there is
+// not.
+base::Result<TcpRequest> tcp_request(const Row& row);
+TrialRequest connections_request(const Row& row, TcpRequest tcp);
 base::Result<void> run_connection_rate(RowRun& run);
 base::Result<void> run_connection_cost(RowRun& run);
 base::Result<void> run_rfc9411(RowRun& run);
