@@ -20,7 +20,8 @@ struct Known {
 
 constexpr Better kHigher = Better::kHigher, kLower = Better::kLower, kNeither = Better::kNeither;
 
-constexpr std::array kKnown{
+// No std::array: its deduction guide is too deep for clang with so many.
+constexpr Known kKnown[] = {
     Known{"intended_pps", Unit::kPps, kNeither, "intended load", "заданная нагрузка"},
     Known{"offered_pps", Unit::kPps, kNeither, "offered load", "поданная нагрузка"},
     Known{"received_pps", Unit::kPps, kHigher, "received", "принято"},
@@ -513,9 +514,9 @@ constexpr std::array kDerived{
 };
 
 const Known* find_known(std::string_view name) {
-  const auto found =
-      std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& k) { return k.name == name; });
-  return found == kKnown.end() ? nullptr : &*found;
+  const auto found = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                  [&](const Known& k) { return k.name == name; });
+  return found == std::end(kKnown) ? nullptr : &*found;
 }
 
 // "loss_at_070": the loss at 70 % of the highest load.
